@@ -46,6 +46,7 @@ WHOLE_NAME = {
     "kind": "whose kind",
     "change": "a change of what",
     "place": "reservation, or a place of what",
+    "standings": "queue shares",
     "hold": "cool-down, barrier, or block",
     "following": "affinity followers",
     "company": "affinity followers",
@@ -79,13 +80,10 @@ REPLACED = re.compile(
 )
 """Words of the glossary's left column that have no other use in a docstring."""
 STILL_TO_DO = (
-    "app/core/actions/",
-    "app/core/planner.py",
-    "app/core/plugins/",
-    "app/core/victims/",
-    "app/service/cycle/begun_eviction.py",
-    "app/service/cycle/evicted_room.py",
-    "app/service/cycle/publishing.py",
+    "app/core/plugins/cdp.py",
+    "app/core/victims/nodewise.py",
+    "app/core/victims/problem.py",
+    "app/core/victims/stock.py",
 )
 """Where names and docstrings are not looked at yet."""
 THE_FIELDS = frozenset({"NominatedRoom", "nominated_room"})

@@ -234,7 +234,7 @@ def largest(tiers: Tiers[Excess], opening: Opening) -> Excess:
 # --- settings ------------------------------------------------------------------------------------
 
 
-def all_lend(tiers: Tiers[Borrowing], _opening: Opening) -> bool:
+def all_borrow(tiers: Tiers[Borrowing], _opening: Opening) -> bool:
     """One plugin that forbids it is enough."""
     return all(terms.enabled for terms in _flat(tiers))
 

@@ -48,9 +48,9 @@ def queue_figures(
 def _figures(name: QueueName, ledger: Ledger, opened: Opened) -> QueueFigures:
     account = ledger.queue(name)
     overused = bool(account.allocated.any()) and opened.overused(name) is not None
-    if opened.standings is None:
+    if opened.queue_shares is None:
         return QueueFigures(*_own(account), overused=overused)
-    queue_share = opened.standings(name)
+    queue_share = opened.queue_shares(name)
     return QueueFigures(
         *(_with_children(account) if queue_share.with_children else _own(account)),
         overused=overused,

@@ -52,7 +52,7 @@ EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
     "reclaim": reclaim,
     "gangreclaim": gangreclaim,
 }
-"""Those that take room back. On demand, and for questions, no pod is evicted."""
+"""The actions that take room back. On demand, and for questions, no pod is evicted."""
 
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""
@@ -254,8 +254,8 @@ def _run(cycle: Cycle) -> Steps:
         if action is not None:
             yield from action(cycle)
     cycle.give_up_earmarks()
-    if cycle.is_full and cycle.opened.standings is not None:
-        cycle.loans = loans(cycle.ledger, cycle.opened.standings)
+    if cycle.is_full and cycle.opened.queue_shares is not None:
+        cycle.loans = loans(cycle.ledger, cycle.opened.queue_shares)
     keep_room_for_shown(cycle)
     for number, gang in enumerate(cycle.pending):
         _account_for(cycle, gang)

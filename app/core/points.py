@@ -96,10 +96,10 @@ class Opened:
         lambda h: h.is_below_share, combining.all_below_share, "enabledAllocatable"
     )
     """True where no plugin shares the cluster."""
-    standings = Point(lambda h: h.standings, combining.first_set)
+    queue_shares = Point(lambda h: h.queue_shares, combining.first_set)
     """None when no plugin shares the cluster among the queues."""
 
-    borrows = Point(lambda h: h.borrowing, combining.all_lend)
+    borrows = Point(lambda h: h.borrowing, combining.all_borrow)
     """Whether queues may hold more than their share."""
     patience = Point(lambda h: (h.patience, h.borrowing), combining.first_patience)
     """After how many seconds of waiting room is collected for a gang."""

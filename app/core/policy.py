@@ -209,7 +209,7 @@ VictimOrder = Callable[[Running, Rows], NDArray[Any]]
 VictimQueueCompare = Callable[[Preemptor, QueueName, QueueName], int]
 """Negative: victims of the first queue go first."""
 
-Standings = Callable[[QueueName], QueueShare]
+QueueShares = Callable[[QueueName], QueueShare]
 """Raises ``KeyError`` for a queue that does not exist."""
 
 
@@ -280,7 +280,7 @@ class Hooks:
     predicates: Predicates | None = None
     node_rules: Sequence[NodeRule] | None = None
     node_score: NodeScore | None = None
-    standings: Standings | None = None
+    queue_shares: QueueShares | None = None
     starving: GangTest | None = None
     pipelined: Enqueueable | None = None
     preemptable: EvictionRule | None = None

@@ -128,10 +128,10 @@ def describe(refusal: Refusal) -> str:
     return "; ".join(parts)
 
 
-def loan_text(lender: str, amounts: Amounts) -> str:
+def loan_text(borrowed_from: str, amounts: Amounts) -> str:
     """What a gang holds beyond the share of its queue: ``borrows cpu 8 of queue b``."""
     held = ", ".join(f"{name} {amount_text(name, amount)}" for name, amount in amounts if amount)
-    return f"{BORROWS} {held} of queue {lender}" if lender else f"{BORROWS} {held}"
+    return f"{BORROWS} {held} of queue {borrowed_from}" if borrowed_from else f"{BORROWS} {held}"
 
 
 def _plain(refusal: Refusal, subject: str) -> str:

@@ -23,7 +23,7 @@ from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.cool_down import forgive, give_back_unusable
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
-from app.service.cycle.evicted_room import EvictedRoom
+from app.service.cycle.eviction_progress import EvictionProgress
 from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
 from app.service.cycle.heirs import Heirs
@@ -259,7 +259,7 @@ def _evicting(
     activity: Activity,
     limits: Limits,
     clock: Clock,
-) -> tuple[EvictionWorker, EvictedRoom]:
+) -> tuple[EvictionWorker, EvictionProgress]:
     worker = EvictionWorker(
         cache,
         planning.evictions,
@@ -269,7 +269,7 @@ def _evicting(
         clock=clock,
         failed=log_failure,
     )
-    room = EvictedRoom(
+    room = EvictionProgress(
         cache=cache,
         evictions=planning.evictions,
         activity=activity,

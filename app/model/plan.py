@@ -48,11 +48,11 @@ class Collected:
 class Loan:
     """What a gang holds beyond the share of its queue, shape ``(R,)``.
 
-    ``lender`` is the queue that is borrowed from, as it uses least of its share; empty: every queue
-    uses all of it.
+    ``borrowed_from`` is the queue that uses least of its share; empty: every queue uses all of its
+    own.
     """
 
-    lender: QueueName
+    borrowed_from: QueueName
     amount: Vector
 
 

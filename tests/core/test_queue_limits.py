@@ -136,8 +136,8 @@ def test_terminating_pods_count_for_what_is_placed_now_and_not_for_what_is_claim
     ledger.admit(gangs[0])
     opened.enqueued(gangs[0])
     assert opened.overused(QueueName("left")) is None
-    assert opened.standings is not None
-    assert opened.standings(QueueName("left")).share == 0
+    assert opened.queue_shares is not None
+    assert opened.queue_shares(QueueName("left")).share == 0
     refusal = opened.allocatable(QueueName("left"), gangs[0].waiting[0])
     assert refusal is not None
     numbers = Shortfall("cpu", asked=2000, free=1000, limit=4000, terminating=3000)

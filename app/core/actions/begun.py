@@ -15,7 +15,7 @@ from app.model.ids import GroupKey, PodUid
 from app.model.reason import Cause, Refusal
 
 _NAMED = 3
-"""So many pods that still have to go are named in a reason."""
+"""How many pods that still have to go are named in a reason."""
 
 
 def count_on(ledger: Ledger) -> Mapping[GroupKey, Refusal]:

@@ -122,8 +122,8 @@ class _Contest:
         Pods of other gangs are looked at first, then members of the gang itself.
         """
         cycle, action = self.cycle, self.action
-        if cycle.opened.standings is not None:
-            cycle.opened.standings(proof.gang.queue)  # worked out while no pod is evicted
+        if cycle.opened.queue_shares is not None:
+            cycle.opened.queue_shares(proof.gang.queue)  # worked out while no pod is evicted
         preemptor = Preemptor(action, proof.gang, proof.tasks, proof.asked)
         refused = self._may_not_reclaim(preemptor) if action.reclaims else ""
         if refused:
@@ -155,7 +155,7 @@ class _Contest:
     def _may_not_reclaim(self, preemptor: Preemptor) -> str:
         """Why the queue takes nothing from other queues; empty: it may."""
         opened = self.cycle.opened
-        if opened.standings is None:
+        if opened.queue_shares is None:
             return "no plugin says what queues deserve"
         if opened.preemptive(preemptor) is None:
             return ""

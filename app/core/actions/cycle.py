@@ -1,7 +1,7 @@
 """What the actions of one cycle work on, and what they have decided so far.
 
 Actions are generators over a :class:`Cycle`; they yield after every bounded piece of work, so that
-whoever drives them may do something else in between. Decisions go three ways: a gang is *admitted*,
+their caller may do something else in between. Decisions go three ways: a gang is *admitted*,
 members are *placed* (on the ledger at once, in the plan when decided), or a gang is *refused*.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from app.core.actions.futility import Futility
 from app.core.actions.outlook import Judge
-from app.core.actions.ports import NodeFinder, RoomFinder
+from app.core.actions.ports import FutureFinder, NodeFinder
 from app.core.actions.turns import Line
 from app.core.entries import Moment, Placed
 from app.core.holders import Holders
@@ -36,10 +36,10 @@ class Cycle:
     """One cycle over ``pending`` (a full one: all that the snapshot has; on demand: one gang).
 
     ``actions`` are the configured ones. ``line`` tells which queues move together
-    (:mod:`app.core.actions.lineage`). ``holders`` is None on demand: looking for who holds what
-    is missing walks all groups. ``pipelines``: places are on room that is about to be free.
-    ``begun`` tells why preemptors wait whose victims have not gone, and ``open_ahead`` makes the
-    finder that counts room which is about to be free as free.
+    (:mod:`app.core.actions.lineage`). ``holders`` is None on demand: looking for holders of what is
+    missing walks all groups. ``pipelines``: places are on room that is about to be free. ``begun``
+    tells why preemptors wait whose victims have not gone, and ``open_ahead`` makes the finder that
+    counts room which is about to be free as free.
     """
 
     snapshot: Snapshot
@@ -51,7 +51,7 @@ class Cycle:
     finder: NodeFinder
     line: Callable[[QueueName], Line]
     holders: Holders | None
-    open_ahead: Callable[[], RoomFinder]
+    open_ahead: Callable[[], FutureFinder]
     begun: Mapping[GroupKey, Refusal]
     pipelines: bool = False
     futile: Futility = field(init=False)
@@ -72,7 +72,7 @@ class Cycle:
     _collected: list[Collected] = field(default_factory=list)
     _earmarked: list[tuple[QueueName, Vector]] = field(default_factory=list)
     _evictions: list[EvictionPlan] = field(default_factory=list)
-    _ahead: RoomFinder | None = None
+    _ahead: FutureFinder | None = None
 
     def __post_init__(self) -> None:
         self._judge = Judge(self.snapshot)
@@ -100,7 +100,7 @@ class Cycle:
             self._beyond_shares, self.futile = False, before
 
     @property
-    def room_ahead(self) -> RoomFinder:
+    def room_ahead(self) -> FutureFinder:
         """Finds nodes where room that is about to be free counts as free."""
         if self._ahead is None:
             self._ahead = self.open_ahead()
@@ -116,10 +116,10 @@ class Cycle:
         finally:
             self.finder, self.futile, self.pipelines = before
 
-    # --- who takes part --------------------------------------------------------------------------
+    # --- which gangs take part -------------------------------------------------------------------
 
     def in_play(self, gang: Gang) -> bool:
-        """Whether ``gang`` may be placed: let in earlier, or by this cycle."""
+        """Whether ``gang`` may be placed: admitted earlier, or by this cycle."""
         return gang.inqueue or gang.key in self._admitted
 
     def sits_out(self, gang: Gang) -> bool:
@@ -284,7 +284,7 @@ class Cycle:
         return self._refused.get(gang.key)
 
     def is_refused(self, gang: Gang) -> bool:
-        """Whether it got a no already."""
+        """Whether the gang got a no already."""
         return gang.key in self._refused
 
     def is_served(self, gang: Gang, task: Task) -> bool:
@@ -292,7 +292,7 @@ class Cycle:
         return task.uid in self._served.get(gang.key, ())
 
     def unserved(self, gang: Gang) -> Sequence[Task]:
-        """Its members without a place in the plan: an action may be configured twice."""
+        """The gang's members without a place in the plan: an action may be configured twice."""
         served = self._served.get(gang.key)
         return [t for t in gang.waiting if t.uid not in served] if served else gang.waiting
 

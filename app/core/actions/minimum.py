@@ -78,7 +78,10 @@ def tasks_of_minimum(cycle: Cycle, backlog: Backlog) -> Sequence[Task]:
 def _place_units(
     cycle: Cycle, attempt: UnitAttempt, *, wanted: Sequence[Task]
 ) -> Generator[None, None, bool]:
-    """The same for a gang that is parted. What one such did not get says nothing of others."""
+    """Place the minimum of a gang that is parted.
+
+    What one such gang did not get says nothing of others.
+    """
     failure = yield from _try(cycle, attempt)
     if failure is None:
         return True

@@ -30,7 +30,7 @@ class NodeFinder(Protocol):
         """Why no node could take ``task`` even if nothing ran there; None: one could."""
 
 
-class RoomFinder(NodeFinder, Protocol):
+class FutureFinder(NodeFinder, Protocol):
     """Finds nodes where room that is about to be free counts as free."""
 
     def admits(self, task: Task) -> Mask:

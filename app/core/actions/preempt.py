@@ -16,5 +16,5 @@ def preempt(cycle: Cycle) -> Steps:
 
 
 def gangpreempt(cycle: Cycle) -> Steps:
-    """The same, gang by gang."""
+    """Evict in the queue of the preemptor, gang by gang."""
     yield from contend(cycle, EvictionAction.GANG_PREEMPT)

@@ -15,5 +15,5 @@ def reclaim(cycle: Cycle) -> Steps:
 
 
 def gangreclaim(cycle: Cycle) -> Steps:
-    """The same, gang by gang."""
+    """Evict for queues that hold less than they deserve, gang by gang."""
     yield from contend(cycle, EvictionAction.GANG_RECLAIM)

@@ -181,7 +181,7 @@ def _conditions(
     opposite = UNSCHEDULABLE if any(c.type == SCHEDULED for c in found) else SCHEDULED
     if _find(stored, opposite) is not None:
         found.append(Condition(opposite, "False", _OPPOSITE[opposite]))
-    earmarked = _earmarked(gang, refusal, describe, _lent(stored, loan))
+    earmarked = _earmarked(gang, refusal, describe, _as_told(stored, loan))
     if earmarked is not None:
         found.append(earmarked)
     return tuple(_kept(stored, condition) for condition in found)
@@ -202,7 +202,7 @@ def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
     return lacks_minimum(gang) or bool(gang.counts.tasks and refusal.cause in _OF_PLACED)
 
 
-def _lent(stored: PodGroup, loan: str) -> str:
+def _as_told(stored: PodGroup, loan: str) -> str:
     """``loan``, or the text of before while the gang borrows: the amounts borrowed change often."""
     before = _find(stored, RESERVED)
     if loan and before is not None and before.message.startswith(BORROWS):

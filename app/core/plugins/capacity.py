@@ -24,8 +24,8 @@ from app.core.policy import (
     Preemptor,
     QueueCompare,
     QueueShare,
+    QueueShares,
     Session,
-    Standings,
     Vote,
 )
 from app.core.shares import hierarchy, limits
@@ -93,7 +93,7 @@ def _open_flat(session: Session) -> Hooks:
         permitted=quota.permitted,
         excess=quota.excess,
         is_below_share=_below_share(quota, deserved),
-        standings=_standings(quota, deserved, rank),
+        queue_shares=_queue_shares(quota, deserved, rank),
     )
     return _taking(hooks, quota, Reclaiming(ledger, deserved, quota.held, quota.line))
 
@@ -123,7 +123,7 @@ def _open_tree(session: Session, *, level: int) -> Hooks:
         permitted=quota.permitted,
         excess=quota.excess,
         is_below_share=_below_share(quota, tree.deserved),
-        standings=_standings(quota, tree.deserved, rank),
+        queue_shares=_queue_shares(quota, tree.deserved, rank),
     )
     return _taking(
         hooks, quota, Reclaiming(ledger, tree.deserved, quota.held, quota.line, level=level)
@@ -151,7 +151,7 @@ class Quota:
         return self._vote(gang, held_of=self._claimed)
 
     def admissible(self, gang: Gang) -> Ballot:
-        """The same, were nothing claimed but by groups that have their places."""
+        """The vote on the gang when only groups with places claim anything."""
         return self._vote(gang, held_of=self._placed)
 
     def _vote(self, gang: Gang, *, held_of: Callable[[QueueName], Vector]) -> Ballot:
@@ -177,7 +177,7 @@ class Quota:
         return self._fit(self.real.__getitem__, queue, task, task.request)
 
     def takes(self, preemptor: Preemptor) -> Refusal | None:
-        """The same for all that ``preemptor`` asks for."""
+        """Whether all that ``preemptor`` asks for fits the limits of its queue."""
         first = preemptor.tasks[0]
         return self._fit(self.real.__getitem__, preemptor.gang.queue, first, preemptor.asked)
 
@@ -273,7 +273,7 @@ def _taking(hooks: Hooks, quota: Quota, reclaiming: Reclaiming) -> Hooks:
     queues = quota.ledger.snapshot.queues
 
     def victims_first(preemptor: Preemptor, left: QueueName, right: QueueName) -> int:
-        """Those of lower priority, then those whose line meets that of the preemptor deeper."""
+        """Victims' queues of lower priority first, then those that meet the line deeper."""
         own = preemptor.gang.queue
         return (queues[left].priority - queues[right].priority) or (
             reclaiming.common(own, right) - reclaiming.common(own, left)
@@ -315,8 +315,10 @@ def _below_share(quota: Quota, deserved: Mapping[QueueName, Vector]) -> IsBelowS
     return is_below_share
 
 
-def _standings(quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank) -> Standings:
-    def standing(name: QueueName) -> QueueShare:
+def _queue_shares(
+    quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank
+) -> QueueShares:
+    def queue_share(name: QueueName) -> QueueShare:
         return QueueShare(
             deserved[name],
             quota.real[name],
@@ -324,7 +326,7 @@ def _standings(quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRa
             with_children=quota.tree,
         )
 
-    return standing
+    return queue_share
 
 
 def _flat_order(ledger: Ledger, rank: QueueRank) -> QueueCompare:

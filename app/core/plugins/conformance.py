@@ -1,4 +1,4 @@
-"""conformance: protects system pods from eviction; it has no say in who is placed.
+"""conformance: protects system pods from eviction; it has no say in placement.
 
 The rule is :func:`app.core.protection.rules.is_of_the_system`. It holds in all tiers, and whether
 or not the conf names this plugin: for the actions that evict and for the guard of the stock
@@ -10,7 +10,7 @@ from app.model.conf import PluginConf
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments."""
+    """Open the plugin; it takes no arguments."""
     return _open
 
 

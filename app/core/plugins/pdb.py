@@ -10,7 +10,7 @@ from app.model.conf import PluginConf
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments."""
+    """Open the plugin; it takes no arguments."""
     return _open
 
 

@@ -54,7 +54,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
             overused=queues.overused,
             is_below_share=queues.is_below_share,
             borrowing=borrowing,
-            standings=queues.standing,
+            queue_shares=queues.queue_share,
             preemptive=queues.preemptive,
             reclaimable=EvictionRule("proportion", queues.reclaimable, SPARES, binds=True),
             unified_evictable=EvictionRule("proportion", queues.evictable, SPARES, binds=True),
@@ -89,7 +89,7 @@ class Proportion:
         return self._vote(gang, claims=self._ledger.queue(gang.queue).inqueue)
 
     def admissible(self, gang: Gang) -> Ballot:
-        """The same, were nothing claimed but by groups that have their places."""
+        """The vote on the gang when only groups with places claim anything."""
         return self._vote(gang, claims=self._ledger.queue(gang.queue).committed)
 
     def _vote(self, gang: Gang, *, claims: Vector | None) -> Ballot:
@@ -127,7 +127,7 @@ class Proportion:
         return bool(over.any())
 
     def evictable(self, preemptor: Preemptor, candidate: Candidate) -> bool | None:
-        """The same, for actions that reclaim."""
+        """Whether the candidate is reclaimable, for actions that reclaim; None for the others."""
         return self.reclaimable(preemptor, candidate) if preemptor.action.reclaims else None
 
     def _beyond_share(self, queue: QueueName, asked: Vector) -> Refusal | None:
@@ -196,7 +196,7 @@ class Proportion:
         lack = limits.shortfalls(short, axis=self._axis, asked=waiting, held=held, limit=deserved)
         return Refusal(Cause.QUEUE_OVERUSED, where=queue, shortfalls=lack)
 
-    def standing(self, queue: QueueName) -> QueueShare:
+    def queue_share(self, queue: QueueName) -> QueueShare:
         """What the queue deserves by its weight; nothing while it has no groups."""
         deserved = self._entitlement(queue).deserved
         return QueueShare(deserved, self._real[queue], share=self._share(queue))

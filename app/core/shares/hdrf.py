@@ -218,14 +218,14 @@ class Exchanges:
         queue = candidate.gang.queue
         if queue == preemptor.gang.queue:
             return None
-        mine = self._standing(preemptor)
+        mine = self._shares_of_taker(preemptor)
         its = self.tree.shares(queue, gang=candidate.gang, more=-candidate.request)
         for (left, share), (right, other) in zip(mine.items(), its.items(), strict=False):
             if left != right:
                 return share + self.margin < other
         return False
 
-    def _standing(self, preemptor: Preemptor) -> Mapping[str, float]:
+    def _shares_of_taker(self, preemptor: Preemptor) -> Mapping[str, float]:
         if self._taker is None or self._taker[0] is not preemptor:
             gang, asked = preemptor.gang, preemptor.asked
             self._taker = preemptor, self.tree.shares(gang.queue, gang=gang, more=asked)

@@ -11,21 +11,21 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import QueueShare, Standings
+from app.core.policy import QueueShare, QueueShares
 from app.model.gang import Gang
 from app.model.ids import NO_QUEUE, GroupKey, QueueName
 from app.model.plan import Loan
 from app.model.resources import PODS_COLUMN, Vector
 
 
-def loans(ledger: Ledger, standings: Standings) -> dict[GroupKey, Loan]:
+def loans(ledger: Ledger, queue_shares: QueueShares) -> dict[GroupKey, Loan]:
     """What each borrowing gang borrows."""
     accounts = ledger.queues().items()
-    known = {name: standings(name) for name, account in accounts if account.groups}
+    known = {name: queue_shares(name) for name, account in accounts if account.groups}
     beyond = {
         name: over
-        for name, standing in known.items()
-        if standing.deserved.any() and (over := _beyond(ledger, name, standing)).any()
+        for name, share in known.items()
+        if share.deserved.any() and (over := _beyond(ledger, name, share)).any()
     }
     if not beyond:
         return {}
@@ -34,14 +34,14 @@ def loans(ledger: Ledger, standings: Standings) -> dict[GroupKey, Loan]:
         if gang.queue in beyond:
             gangs[gang.queue].append(gang)
     return {
-        gang.key: Loan(_lender(ledger, known, amount), amount)
+        gang.key: Loan(_borrowed_from(ledger, known, amount), amount)
         for name, over in beyond.items()
         for gang, amount in _borrowers(ledger, gangs[name], over)
     }
 
 
-def _beyond(ledger: Ledger, name: QueueName, standing: QueueShare) -> Vector:
-    return without_pods(np.maximum(ledger.queue(name).allocated - standing.deserved, 0))
+def _beyond(ledger: Ledger, name: QueueName, share: QueueShare) -> Vector:
+    return without_pods(np.maximum(ledger.queue(name).allocated - share.deserved, 0))
 
 
 def without_pods(amount: Vector) -> Vector:
@@ -61,11 +61,13 @@ def _borrowers(ledger: Ledger, gangs: list[Gang], over: Vector) -> Iterator[tupl
             return
 
 
-def _lender(ledger: Ledger, known: Mapping[QueueName, QueueShare], amount: Vector) -> QueueName:
+def _borrowed_from(
+    ledger: Ledger, known: Mapping[QueueName, QueueShare], amount: Vector
+) -> QueueName:
     """The queue that uses least of its share of these resources; none if every queue uses all."""
     unused = {
-        name: int(np.maximum(standing.deserved - ledger.queue(name).allocated, 0)[amount > 0].max())
-        for name, standing in known.items()
+        name: int(np.maximum(share.deserved - ledger.queue(name).allocated, 0)[amount > 0].max())
+        for name, share in known.items()
     }
     most = max(unused.values(), default=0)
     return min(name for name, free in unused.items() if free == most) if most else NO_QUEUE

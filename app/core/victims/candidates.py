@@ -169,7 +169,7 @@ def _is_kept(gang: Gang | None) -> bool:
 
 
 def _gangs(running: Running) -> list[GroupKey]:
-    """That of each kind, in the order of codes."""
+    """The gang of each kind, in the order of codes."""
     return [kind.gang for kind in running.kinds.values]
 
 

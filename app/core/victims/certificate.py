@@ -69,7 +69,7 @@ from numpy.typing import NDArray
 
 from app.core.accounts import GangAccount
 from app.core.ledger import Ledger
-from app.core.policy import Preemptor, Standings
+from app.core.policy import Preemptor, QueueShares
 from app.core.victims.bounds import places_on
 from app.core.victims.certificate_facts import ExceededBound, NodeFacts, QueueFacts
 from app.core.victims.problem import Problem, Solution, Witness, WitnessKind
@@ -93,7 +93,7 @@ class Decision:
     ``tasks`` are the members for each of ``problem.wanted``, in the order of ``solution.places``.
     ``rule`` names the plugins that let the pod at a position of ``snapshot.running`` go,
     ``may_go_from`` tells from when on it may. ``lost`` and ``saved`` (shape ``(P,)``) are what the
-    costs were worked out from. ``standings`` None: no plugin shares the cluster.
+    costs were worked out from. ``queue_shares`` None: no plugin shares the cluster.
     """
 
     preemptor: Preemptor
@@ -104,7 +104,7 @@ class Decision:
     lost: NDArray[np.int64]
     saved: NDArray[np.float64]
     may_go_from: Callable[[int], float] = lambda _at: 0.0
-    standings: Standings | None = None
+    queue_shares: QueueShares | None = None
     ancestor_level: int = 0
     admits: bool = False
 
@@ -130,7 +130,7 @@ class _Writer:
         self.pods = list(dict.fromkeys(at for unit in self.units for at in unit.pods))
         self.victims = [at for unit in self.solution.units for at in unit.pods]
         self.nodes = NodeFacts(self.running, self.problem.room, self.problem.wanted, self._rows())
-        self.queues = QueueFacts(ledger, decision.standings, preemptor=self.gang)
+        self.queues = QueueFacts(ledger, decision.queue_shares, preemptor=self.gang)
         staying = zip(self.running.gangs, self.running.releasing.tolist(), strict=True)
         self.sizes = Counter(gang for gang, gone in staying if not gone)
         self.free = self.nodes.free_without(self.victims)

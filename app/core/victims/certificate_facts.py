@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import QueueShare, Standings
+from app.core.policy import QueueShare, QueueShares
 from app.core.victims.bounds import places_on
 from app.core.victims.problem import Wanted
 from app.model.amounts import UNLIMITED
@@ -66,7 +66,7 @@ class NodeFacts:
         return free
 
     def with_pods(self, free: Matrix, pods: Iterable[int]) -> Matrix:
-        """The same when these pods stay."""
+        """The free room ``free`` when these pods stay."""
         less = free.copy()
         self._add(less, pods, -1)
         return less
@@ -97,12 +97,14 @@ class NodeFacts:
 class QueueFacts:
     """What queues hold before and after, and what they may hold.
 
-    ``standings`` None: no plugin shares the cluster.
+    ``queue_shares`` None: no plugin shares the cluster.
     """
 
-    def __init__(self, ledger: Ledger, standings: Standings | None, *, preemptor: Gang) -> None:
+    def __init__(
+        self, ledger: Ledger, queue_shares: QueueShares | None, *, preemptor: Gang
+    ) -> None:
         self._ledger = ledger
-        self._standings = standings
+        self._queue_shares = queue_shares
         self._running = ledger.snapshot.running
         self._preemptor = preemptor
         mine = self.standing(preemptor.queue)
@@ -111,7 +113,7 @@ class QueueFacts:
     def standing(self, queue: QueueName) -> QueueShare | None:
         """What a plugin says of ``queue``; None: nothing."""
         try:
-            return None if self._standings is None else self._standings(queue)
+            return None if self._queue_shares is None else self._queue_shares(queue)
         except KeyError:
             return None
 
@@ -137,14 +139,14 @@ class QueueFacts:
         return limit
 
     def before(self, queue: QueueName) -> Vector:
-        """What it holds before, shape ``(R,)``."""
+        """What the queue holds before, shape ``(R,)``."""
         account = self._ledger.queues().get(queue)
         if account is None:
             return np.zeros(len(self._ledger.snapshot.axis), dtype=np.int64)
         return account.tree_allocated if self.tree else account.allocated
 
     def held(self, queue: QueueName, gone: Iterable[int]) -> Vector:
-        """What it holds once these pods are gone, without the places, shape ``(R,)``."""
+        """What the queue holds once these pods are gone, without the places, shape ``(R,)``."""
         held, gangs = self.before(queue).copy(), self._ledger.snapshot.gangs
         for at in gone:
             gang = gangs[self._running.gangs[at]]
@@ -153,7 +155,7 @@ class QueueFacts:
         return held
 
     def held_by_line(self, gone: Iterable[int]) -> Mapping[QueueName, Vector]:
-        """The same of all queues for which the places count."""
+        """What all queues hold for which the places count, once these pods are gone."""
         return {queue: self.held(queue, gone) for queue in self.line(self._preemptor.queue)}
 
     def exceeded(

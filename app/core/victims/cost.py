@@ -1,4 +1,4 @@
-"""What it costs to evict, for a choice between nodes: that which kube-scheduler goes by."""
+"""The cost of evictions for a choice between nodes, as kube-scheduler counts it."""
 
 from collections.abc import Collection
 

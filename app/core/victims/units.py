@@ -21,7 +21,7 @@ from app.model.resources import Vector
 from app.model.running import Running
 
 NO_PRIORITY = -(1 << 31)
-"""That of no victim at all; no pod has a lower one."""
+"""The priority of no victim at all; no pod has a lower one."""
 _LONGEST_S = 1e8
 _USUAL_GRACE_S = 30.0
 """What Kubernetes gives a pod that says nothing."""
@@ -47,7 +47,7 @@ class Unit(NamedTuple):
 
 
 class SetCost(NamedTuple):
-    """What it costs to evict a set of units: what stands first counts first."""
+    """The cost of evicting a set of units: what stands first counts first."""
 
     gangs: int
     priority: int

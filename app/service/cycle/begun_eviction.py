@@ -49,12 +49,12 @@ class Fate(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class BegunEviction:
-    """``gang`` is its preemptor as it was when the plan began; None: it has none.
+    """An eviction plan that has begun; ``gang`` is its preemptor as of then, None: there is none.
 
     ``since`` is when the plan came to its ``step`` (seconds since the epoch). ``attempted``: the
     intent may be stored; ``stored``: it is. ``evicted`` counts the evictions that were accepted.
-    ``there`` are who had room on the nodes of the places when it began, ``told`` the groups of
-    victims for which there is an event, ``late`` the victims that should have gone by now.
+    ``there`` are the holders of room on the nodes of the places when it began, ``told`` the groups
+    of victims for which there is an event, ``late`` the victims that should have gone by now.
     """
 
     name: str
@@ -69,18 +69,18 @@ class BegunEviction:
     told: set[GroupKey] = field(default_factory=set)
     late: set[PodUid] = field(default_factory=set)
     why: str = ""
-    """Why it was given up."""
+    """Why the plan was given up."""
     fates: dict[PodUid, Fate] = field(default_factory=dict)
     fate_since: dict[PodUid, float] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left of it but its intent."""
+        """Whether nothing is left of the plan but its intent."""
         return self.step in (Step.BOUND, Step.GIVEN_UP)
 
     @property
     def waits(self) -> bool:
-        """Whether its places are pipelined still."""
+        """Whether the plan's places are pipelined still."""
         return self.step in (Step.DECIDED, Step.WRITTEN, Step.EVICTING)
 
     def go(self, step: Step, *, now: float, why: str = "") -> None:

@@ -3,7 +3,8 @@
 A plan is taken up when the live cluster still bears it (:mod:`app.service.cycle.bearable_plans`),
 and goes the steps of :mod:`app.service.cycle.begun_eviction`. The writer to the API server
 (:mod:`app.service.effects.evictions`) asks here what is to be done and says what came of it; that
-the victims have gone, and that the room is there, is seen by :mod:`app.service.cycle.evicted_room`.
+the victims have gone, and that the room is there, is seen by
+:mod:`app.service.cycle.eviction_progress`.
 
 Until a replica that leads has seen which plans are stored it plans nothing: room that looks free
 may be that of a gang that others were evicted for.

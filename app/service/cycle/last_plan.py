@@ -30,13 +30,13 @@ class LastPlan:
         """All was planned, and ``plan`` is published already."""
         self.refused.replace(plan.refused)
         self.shown = plan.shown
-        self._lend(plan.loans)
+        self._note_loans(plan.loans)
 
     def clear(self) -> None:
         """No group waits for a place."""
         self.refused.replace({})
         self.shown = frozenset()
-        self._lend({})
+        self._note_loans({})
 
     def forget(self) -> None:
         """Another replica says why groups wait, and opens gates."""
@@ -44,7 +44,7 @@ class LastPlan:
         self.refused.note_causes()
         self.shown = frozenset()
 
-    def _lend(self, loans: Mapping[GroupKey, Loan]) -> None:
+    def _note_loans(self, loans: Mapping[GroupKey, Loan]) -> None:
         """Groups that borrow from now on, or not any more, are told of."""
         self.cache.signals.note_groups(self.loans.keys() ^ loans.keys())
         self.loans = loans

@@ -139,7 +139,7 @@ class Publisher:
         return True
 
     def _as_planned(self, plan: Plan, snapshot: Snapshot) -> Plan:
-        """Of those only whose PodGroup is the same and asks for the same by now."""
+        """The plan for groups whose PodGroup is the same and asks for the same by now."""
         pending = self.cache.registry.pending
         begun = self.cache.pipelined.preemptors()
 

@@ -137,7 +137,7 @@ class StatusWriter:
             stored,
             refusal,
             describe=describe,
-            loan="" if loan is None else loan_text(loan.lender, self._named(loan.amount)),
+            loan="" if loan is None else loan_text(loan.borrowed_from, self._named(loan.amount)),
         )
         if not differs(wanted, stored):
             self._unsettled.pop(key, None)

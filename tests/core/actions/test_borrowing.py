@@ -171,7 +171,7 @@ def test_what_a_gang_borrows_is_told_with_the_queue_that_it_borrows_from() -> No
     fish = [of("b", f"fish-{number}", 1, created=2.0 + number) for number in range(9)]
     loans = shared(whale, *fish).plan.loans
     assert {key.partition("/")[2] for key in loans} == {f"fish-{n}" for n in range(5, 9)}
-    assert {loan.lender for loan in loans.values()} == {"a"}
+    assert {loan.borrowed_from for loan in loans.values()} == {"a"}
     assert all(loan.amount[0] == 1000 for loan in loans.values())
 
 

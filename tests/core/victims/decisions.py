@@ -135,7 +135,7 @@ class Case:
             ),
         )
 
-    def standing(self, queue: QueueName) -> QueueShare:
+    def queue_share(self, queue: QueueName) -> QueueShare:
         """What the queue deserves."""
         limit = np.full(3, UNLIMITED, dtype=np.int64)
         if queue == OWN:
@@ -201,7 +201,7 @@ def decided(case: Case, *, refused: Collection[frozenset[str]] = ()) -> Decided 
         rule=lambda _at: "proportion" if case.action is RECLAIM else "gang+priority",
         lost=lost,
         saved=running.started,
-        standings=case.standing,
+        queue_shares=case.queue_share,
     )
     written = json.loads(json.dumps(certificate_of(decision, ledger, now=NOW)))
     return Decided(case, problem, solution, written)

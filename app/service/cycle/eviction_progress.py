@@ -39,7 +39,7 @@ class Take(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class EvictedRoom:
+class EvictionProgress:
     """Moves the plans on, if this replica leads."""
 
     cache: ClusterCache
