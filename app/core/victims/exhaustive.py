@@ -31,11 +31,11 @@ _MOST_PROOFS = 256
 Sets = NDArray[np.int64]
 
 
-def solve_exactly(stock: Stock) -> Solution | NoSolution:
+def solve_exactly(stock: Stock) -> Solution | NoSolution | None:
     """The cheapest compatible set with a placement, of at most :data:`MOST_UNITS` units.
 
     As far as room is concerned that is exact. Sets that ``prove`` refuses are passed over; after
-    too many of them the search ends.
+    too many of them the search ends with None.
     """
     problem, steps = stock.problem, Steps(_STEPS)
     refused: list[int] = []
@@ -43,7 +43,7 @@ def solve_exactly(stock: Stock) -> Solution | NoSolution:
     for number in _in_order(stock, forbidden):
         chosen = _chosen(problem.units, number)
         free = stock.free_without(_flags(number, len(problem.units)))
-        packed = pack(free, problem.wanted, steps)
+        packed = pack(free, stock.wanted, steps)
         if packed is NotPacked.IMPOSSIBLE:
             continue
         hint = packed if isinstance(packed, tuple) else None
@@ -53,7 +53,7 @@ def solve_exactly(stock: Stock) -> Solution | NoSolution:
             return replace(found, forbidden=tuple(_positions(each) for each in forbidden))
         refused.append(number)
         if len(refused) >= _MOST_PROOFS:
-            break
+            return None
     return NoSolution()
 
 
@@ -114,21 +114,23 @@ def _order(sets: Sets, units: Sequence[Unit]) -> NDArray[np.intp]:
 def _have_places(sets: Sets, stock: Stock) -> NDArray[np.bool_]:
     """Whether nodes have enough places for each shape by itself, node by node for all sets."""
     enough = np.ones(len(sets), dtype=np.bool_)
-    problem, by_node = stock.problem, stock.by_node
+    by_node = stock.by_node
     touched = np.unique(by_node.nodes)
-    others = np.ones(len(problem.room), dtype=np.bool_)
+    others = np.ones(len(stock.room), dtype=np.bool_)
     others[touched] = False
     there = [
-        np.full(len(sets), int(places_on(problem.room, each)[others].sum()), dtype=np.int64)
-        for each in problem.wanted
+        np.full(len(sets), int(places_on(stock.room, each)[others].sum()), dtype=np.int64)
+        for each in stock.wanted
     ]
     for node in touched.tolist():
         entries = by_node.of(node)
         part = _part_of(sets, by_node.units[entries].tolist())
-        free = problem.room[node] + subset_sums(by_node.amounts[entries])
-        for places, each in zip(there, problem.wanted, strict=True):
+        free = stock.room[node] + subset_sums(by_node.amounts[entries])
+        if node >= stock.limits.start:
+            enough &= (free >= 0).all(axis=1)[part]
+        for places, each in zip(there, stock.wanted, strict=True):
             places += _places_on_one(free, each, node)[part]
-    for places, each in zip(there, problem.wanted, strict=True):
+    for places, each in zip(there, stock.wanted, strict=True):
         enough &= places >= each.count
     return enough
 
@@ -166,7 +168,8 @@ def _solution(stock: Stock, number: int, *, places: Places, refused: Sequence[in
         if not number >> at & 1:
             continue
         rest = _flags(number & ~(1 << at), len(problem.units))
-        bound = first_bound(stock.free_without(rest), problem.wanted)
+        free = stock.free_without(rest)
+        bound = first_bound(free, stock.wanted) or stock.exceeded_limit(free)
         if bound is not None:
             witnesses.append(Witness(WitnessKind.BOUND, bound))
         elif any(not other >> at & 1 for other in refused):

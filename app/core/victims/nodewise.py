@@ -41,31 +41,50 @@ class NodeWise:
         self._shared = shared
         self._careful = careful
         self._alive = allowed.copy()
-        self._free = stock.problem.room.copy()
+        self._free = stock.room.copy()
         self._spare = dict(stock.spare)
 
     def run(self) -> list[int] | None:
         """The units to evict, in order; None: it found no room for all members."""
-        wanted = self._stock.problem.wanted
+        wanted = self._stock.wanted
         for at in largest_first(self._free, wanted):
             if not self._place(wanted[at]):
                 return None
-        return sorted(self.chosen)
+        return sorted(self.chosen) if self._keep_limits() else None
 
     def make_room_at(self, places: Places) -> list[int] | None:
         """The units to evict so that just these places have room; None: they have none."""
         demand: dict[int, Vector] = {}
-        for each, rows in zip(self._stock.problem.wanted, places, strict=True):
+        for each, rows in zip(self._stock.wanted, places, strict=True):
             for row in rows:
                 demand[row] = demand.get(row, 0) + each.request
         for row in sorted(demand):
-            while ((self._free[row] < demand[row]) & (demand[row] > 0)).any():
-                cover = self._cover(row, demand[row])
-                if cover is None:
-                    return None
-                self._evict_all(cover)
+            if not self._make_free(row, demand[row]):
+                return None
             self._free[row] -= demand[row]
-        return sorted(self.chosen)
+        return sorted(self.chosen) if self._keep_limits() else None
+
+    def _keep_limits(self) -> bool:
+        """Evict what limits lack besides."""
+        rows = self._stock.limits
+        nothing = np.zeros(self._free.shape[1], dtype=np.int64)
+        return all(self._make_free(row, nothing) for row in range(rows.start, rows.stop))
+
+    def _make_free(self, row: int, demand: Vector) -> bool:
+        """Evict until so much is free there, as far as it is asked for."""
+        while (short := self._short(row, demand)).any():
+            cover = self._cover(row, short)
+            if cover is None:
+                return False
+            self._evict_all(cover)
+        return True
+
+    def _short(self, row: int, demand: Vector) -> Vector:
+        """What a node lacks of ``demand``, or a limit, shape ``(R,)``."""
+        short: Vector = np.maximum(demand - self._free[row], 0)
+        if row < self._stock.limits.start:
+            short[demand <= 0] = 0
+        return short
 
     def _place(self, wanted: Wanted) -> bool:
         """Make room for all members of one shape."""
@@ -76,7 +95,8 @@ class NodeWise:
             node = estimates.cheapest()
             if node is None:
                 return False
-            cover = self._cover(node, wanted.request * int(estimates.targets[node]))
+            target = int(estimates.targets[node])
+            cover = self._cover(node, self._short(node, wanted.request * target))
             if cover is None:
                 estimates.forget(node)
                 continue
@@ -108,10 +128,10 @@ class NodeWise:
 
     # --- units -----------------------------------------------------------------------------------
 
-    def _cover(self, node: int, demand: Vector) -> list[int] | None:
-        """The cheapest units found that make ``node`` have the ``demand``; None: none do."""
-        of = np.flatnonzero((demand > self._free[node]) & (demand > 0))
-        short = demand[of] - self._free[node, of]
+    def _cover(self, node: int, short: Vector) -> list[int] | None:
+        """The cheapest units found that free what ``node`` is ``short`` of; None: none do."""
+        of = np.flatnonzero(short)
+        short = short[of]
         entries = self._entries.of(node)
         amounts = self._entries.amounts[entries][:, of]
         helpful = self._alive[self._entries.units[entries]] & (amounts > 0).any(axis=1)
@@ -195,7 +215,7 @@ class _Estimates:
     """
 
     def __init__(self, stock: Stock, wanted: Wanted, *, shared: bool) -> None:
-        count = len(stock.problem.room)
+        count = len(stock.room)
         self.asked: Rows = np.flatnonzero(wanted.request > 0)
         self.request: Vector = wanted.request[self.asked]
         self.most = wanted.count if wanted.per_node is None else wanted.per_node

@@ -45,13 +45,24 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Limit:
+    """What victims must free at least of what a queue may hold, ``short``, shape ``(R,)``.
+
+    Running pods that ``count`` (shape ``(P,)``) are those in the queue, on whatever node.
+    """
+
+    counts: Mask
+    short: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """For whom and from what room is made.
 
     ``units`` are in the order in which victims are preferred. ``room`` is the future idle room
     before any of them goes, shape ``(N, R)``. ``wanted`` is the minimum of the preemptor, equal
-    members together. ``prove`` is expensive: it is called for sets that have room and are
-    ``compatible`` only.
+    members together. Victims free what ``limits`` lack besides. ``prove`` is expensive: it is
+    called for sets that have room and are ``compatible`` only.
     """
 
     units: Sequence[Unit]
@@ -60,6 +71,7 @@ class Problem:
     wanted: Sequence[Wanted]
     compatible: Compatible
     prove: Prove
+    limits: Sequence[Limit] = ()
 
 
 class BoundKind(StrEnum):
@@ -71,14 +83,16 @@ class BoundKind(StrEnum):
     """Nodes have fewer places for members of one shape than there are such members."""
     SUM = "sum"
     """All nodes that any member may go to have less of a resource than all members ask for."""
+    LIMIT = "limit"
+    """Victims free less of what a queue may hold than it lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
     """Proof that there is no placement: ``asked`` is more than what is ``there``.
 
-    ``wanted`` is a position in the problem's ``wanted`` (-1: all together), ``resource`` one on the
-    axis (-1: places are counted).
+    ``wanted`` is a position in the problem's ``wanted`` (-1: all together), or in its ``limits``,
+    ``resource`` one on the axis (-1: places are counted).
     """
 
     kind: BoundKind

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from app.core.victims.bounds import have_places
 from app.core.victims.nodewise import NodeWise
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import NoSolution, Places, Solution
@@ -40,7 +39,7 @@ def _levels(stock: Stock) -> Iterator[Mask]:
     first, last = 0, len(steps)
     while first < last:
         middle = (first + last) // 2
-        if have_places(stock.free_without(steps[middle]), stock.problem.wanted):
+        if stock.has_places(stock.free_without(steps[middle])):
             last = middle
         else:
             first = middle + 1
@@ -61,7 +60,7 @@ def _cheapest(stock: Stock, allowed: Mask) -> list[int] | None:
 
 
 def _found(stock: Stock, allowed: Mask) -> list[int] | None:
-    alone = sum(each.count for each in stock.problem.wanted) <= 1
+    alone = sum(each.count for each in stock.wanted) <= 1
     ways = (False,) if alone else (False, True)
     tried = [_one_way(stock, allowed, shared=shared) for shared in ways]
     found = [chosen for chosen in tried if chosen is not None]
@@ -81,7 +80,7 @@ def _one_way(stock: Stock, allowed: Mask, *, shared: bool) -> list[int] | None:
 
 def _proven(stock: Stock, chosen: Sequence[int]) -> Places | None:
     free = stock.free_without(stock.flags(chosen))
-    packed = pack(free, stock.problem.wanted, Steps(_STEPS))
+    packed = pack(free, stock.wanted, Steps(_STEPS))
     hint = None if isinstance(packed, NotPacked) else packed
     return stock.problem.prove(stock.units(chosen), hint)
 
@@ -89,16 +88,28 @@ def _proven(stock: Stock, chosen: Sequence[int]) -> Places | None:
 def _as_planned(stock: Stock, allowed: Mask) -> tuple[list[int] | None, Places | None]:
     """What is needed for the places that the planner gives when all that may go is gone.
 
-    So it is where rules beside room decide which nodes will do.
+    So it is where rules beside room decide which nodes will do. Where room is not all that victims
+    free, more of them go, the cheapest first, until the planner agrees.
     """
     everything = _everything(stock, allowed)
+    if not stock.has_places(stock.free_without(stock.flags(everything))):
+        return None, None
     places = stock.problem.prove(stock.units(everything), None)
     if places is None:
         return None, None
-    chosen = NodeWise(stock, allowed, careful=True).make_room_at(places)
+    chosen = NodeWise(stock, stock.flags(everything)).make_room_at(places)
     if chosen is None:
         return None, None
-    return chosen, stock.problem.prove(stock.units(chosen), places)
+    more = sorted(set(everything).difference(chosen), key=lambda at: (stock.cost((at,)), at))
+    first, last = 0, len(more)
+    while first < last:
+        middle = (first + last) // 2
+        found = stock.problem.prove(stock.units([*chosen, *more[:middle]]), places)
+        if found is None:
+            first = middle + 1
+        else:
+            last, places = middle, found
+    return sorted([*chosen, *more[:last]]), places
 
 
 def _everything(stock: Stock, allowed: Mask) -> list[int]:

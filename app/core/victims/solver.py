@@ -33,9 +33,9 @@ def bound_on(
 def solve(problem: Problem) -> Solution | NoSolution:
     """The units to evict, or why there are none."""
     stock = Stock.of(problem)
-    bound = first_bound(stock.everything, problem.wanted)
+    bound = first_bound(stock.everything, stock.wanted)
+    bound = bound or stock.exceeded_limit(stock.everything)
     if bound is not None:
         return NoSolution(bound)
-    if len(problem.units) <= MOST_UNITS:
-        return solve_exactly(stock)
-    return search(stock)
+    found = solve_exactly(stock) if len(problem.units) <= MOST_UNITS else None
+    return search(stock) if found is None else found

@@ -25,7 +25,7 @@ class Tally:
     def __init__(self, stock: Stock, chosen: Collection[int]) -> None:
         self.left = set(chosen)
         self._stock = stock
-        self._wanted = stock.problem.wanted
+        self._wanted = stock.wanted
         self._free: Matrix = stock.free_without(stock.flags(chosen))
         self._places = [places_on(self._free, each) for each in self._wanted]
 
@@ -44,6 +44,10 @@ class Tally:
             for unit in np.flatnonzero((there < each.count) & (lost > 0)).tolist():
                 bound = Bound(BoundKind.PLACES, at, -1, each.count, int(there[unit]))
                 found.setdefault(unit, bound)
+        for entry in np.flatnonzero((nodes >= self._stock.limits.start) & (free < 0).any(axis=1)):
+            exceeded = self._stock.exceeded_limit(self.free_without(int(units[entry])))
+            if exceeded is not None:
+                found.setdefault(int(units[entry]), exceeded)
         return found
 
     def is_bound(self, unit: int) -> bool:
@@ -55,7 +59,7 @@ class Tally:
             there = int(places.sum()) - int(places[nodes].sum())
             if there + int(places_on(free, each.on(nodes)).sum()) < each.count:
                 return True
-        return False
+        return bool((free[nodes >= self._stock.limits.start] < 0).any())
 
     def free_without(self, unit: int) -> Matrix:
         """What is free of all nodes when ``unit`` stays, shape ``(N, R)``."""
@@ -95,7 +99,7 @@ def without_needless(stock: Stock, chosen: Collection[int]) -> list[int]:
 
 
 def _is_packed(stock: Stock, free: Matrix) -> bool:
-    wanted = stock.problem.wanted
+    wanted = stock.wanted
     return len(wanted) == 1 or not isinstance(pack(free, wanted, Steps(_STEPS)), NotPacked)
 
 
@@ -108,7 +112,7 @@ def settled(stock: Stock, chosen: Collection[int], places: Places) -> Solution:
     for unit in tally.doubtful():
         if tally.is_bound(unit):
             continue
-        packed = pack(tally.free_without(unit), problem.wanted, Steps(_STEPS))
+        packed = pack(tally.free_without(unit), stock.wanted, Steps(_STEPS))
         if packed is NotPacked.IMPOSSIBLE:
             continue
         hint = packed if isinstance(packed, tuple) else None

@@ -1,6 +1,8 @@
 """The units of a problem as arrays, made once: what each frees on which node, and what it costs.
 
-``U`` units, ``N`` nodes, ``R`` resources; ``E`` entries, one for each node that a unit has pods on.
+``U`` units, ``R`` resources, ``N`` nodes: those of the problem, and behind them one row for each of
+its limits. There what is free is what is left of the limit, less than nothing where it is short.
+``E`` entries, one for each node that a unit has pods on.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +13,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.victims.problem import Problem
+from app.core.victims.bounds import have_places
+from app.core.victims.problem import Bound, BoundKind, Problem, Wanted
 from app.core.victims.units import SetCost, Unit, cost_of
 from app.model.ids import GroupKey
 from app.model.resources import Mask, Matrix, Rows
@@ -42,12 +45,15 @@ class Entries:
 class Stock:
     """The units of ``problem``.
 
-    ``costs`` has the shape ``(U, 3)``: gangs ended, lost work, pods. ``everything`` is what is free
-    when all units are gone, shape ``(N, R)``. ``by_unit`` has the nodes of a unit in order,
+    ``room`` is what is free before any of them goes, shape ``(N, R)``, ``everything`` what is when
+    all are gone. ``wanted`` are the members, who have no places on limits. ``costs`` has the shape
+    ``(U, 3)``: gangs ended, lost work, pods. ``by_unit`` has the nodes of a unit in order,
     ``by_node`` the units of a node, those of the least cost first.
     """
 
     problem: Problem
+    room: Matrix
+    wanted: Sequence[Wanted]
     costs: Matrix
     priorities: NDArray[np.int64]
     everything: Matrix
@@ -61,7 +67,8 @@ class Stock:
         A pod that terminates frees nothing: its room counts as idle in future already. Nor does one
         on a node that is not in the table.
         """
-        units, running, nodes = problem.units, problem.running, len(problem.room)
+        units, running = problem.units, problem.running
+        room = _with_limits(problem)
         pods = [unit.pods for unit in units]
         sizes = np.fromiter(map(len, pods), dtype=np.intp, count=len(units))
         flat = np.fromiter(chain.from_iterable(pods), dtype=np.intp, count=int(sizes.sum()))
@@ -70,20 +77,24 @@ class Stock:
         costs[:, 1] = [unit.lost for unit in units]
         costs[:, 2] = sizes
         of_unit = np.repeat(np.arange(len(units), dtype=np.intp), sizes)
-        frees = freeing(running, nodes)[flat]
-        of_unit, freed = of_unit[frees], flat[frees]
-        at, amounts = running.nodes[freed].astype(np.intp), running.requests[freed]
-        if len(flat) != len(units):
+        pod, at = _freed(problem, flat)
+        of_unit, amounts = of_unit[pod], running.requests[flat[pod]]
+        if problem.limits or len(flat) != len(units):
             of_unit, at, amounts = _summed(of_unit, at, amounts)
         gone = np.zeros(len(running), dtype=np.bool_)
         gone[flat] = True
+        everything = room.copy()
+        pod, rows = _freed(problem, np.flatnonzero(gone))
+        np.add.at(everything, rows, running.requests[gone][pod])
         return cls(
             problem,
+            room,
+            [_padded(each, len(room)) for each in problem.wanted],
             costs,
             np.array([unit.priority for unit in units], dtype=np.int64),
-            room_without(running, problem.room, gone),
+            everything,
             Entries(of_unit, at, amounts, starts=_starts(of_unit, len(units))),
-            _by_node(of_unit, at, amounts, costs=costs, nodes=nodes),
+            _by_node(of_unit, at, amounts, costs=costs, nodes=len(room)),
         )
 
     @cached_property
@@ -98,6 +109,23 @@ class Stock:
     def spare(self) -> Mapping[GroupKey, int]:
         """How many units that are not whole each gang can spare."""
         return {unit.gang: unit.spare for unit in self.problem.units if not unit.whole}
+
+    @property
+    def limits(self) -> slice:
+        """The rows of limits."""
+        return slice(len(self.problem.room), len(self.room))
+
+    def exceeded_limit(self, free: Matrix) -> Bound | None:
+        """A limit of which too little is ``free``, shape ``(N, R)``; None: there is none."""
+        for at, left in enumerate(free[self.limits]):
+            for resource in np.flatnonzero(left < 0).tolist():
+                short = int(self.problem.limits[at].short[resource])
+                return Bound(BoundKind.LIMIT, at, resource, short, short + int(left[resource]))
+        return None
+
+    def has_places(self, free: Matrix) -> bool:
+        """Whether no bound on places or limits is exceeded where so much is ``free``."""
+        return have_places(free, self.wanted) and not (free[self.limits] < 0).any()
 
     def units(self, chosen: Collection[int]) -> list[Unit]:
         """The ``chosen`` units, in order."""
@@ -116,7 +144,7 @@ class Stock:
     def free_without(self, gone: Mask) -> Matrix:
         """What is free when these units (shape ``(U,)``), of no common pods, are ``gone``."""
         entries = gone[self.by_unit.units]
-        free = self.problem.room.copy()
+        free = self.room.copy()
         np.add.at(free, self.by_unit.nodes[entries], self.by_unit.amounts[entries])
         return free
 
@@ -133,6 +161,28 @@ def room_without(running: Running, room: Matrix, gone: Mask) -> Matrix:
     free = room.copy()
     np.add.at(free, running.nodes[those], running.requests[those])
     return free
+
+
+def _with_limits(problem: Problem) -> Matrix:
+    lacks = [-np.maximum(limit.short, 0) for limit in problem.limits]
+    return np.concatenate((problem.room, *(lack[None] for lack in lacks)))
+
+
+def _padded(wanted: Wanted, rows: int) -> Wanted:
+    mask = np.zeros(rows, dtype=np.bool_)
+    mask[: len(wanted.mask)] = wanted.mask
+    return Wanted(mask, wanted.request, wanted.count, wanted.per_node)
+
+
+def _freed(problem: Problem, pods: Rows) -> tuple[Rows, Rows]:
+    """What ``pods`` free: positions in ``pods``, and the node or limit of each."""
+    running, nodes = problem.running, len(problem.room)
+    found = [np.flatnonzero(freeing(running, nodes)[pods])]
+    rows = [running.nodes[pods[found[0]]].astype(np.intp)]
+    for number, limit in enumerate(problem.limits):
+        found.append(np.flatnonzero(limit.counts[pods]))
+        rows.append(np.full(len(found[-1]), nodes + number, dtype=np.intp))
+    return np.concatenate(found), np.concatenate(rows)
 
 
 def _summed(of_unit: Rows, at: Rows, amounts: Matrix) -> tuple[Rows, Rows, Matrix]:

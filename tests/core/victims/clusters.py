@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from app.core.victims.problem import Places, Problem, Wanted
+from app.core.victims.problem import Limit, Places, Problem, Wanted
 from app.core.victims.units import Unit
 from app.model.ids import GroupKey
 from app.model.parts import Part
@@ -62,6 +62,14 @@ class Cap:
 
 
 @dataclass(frozen=True)
+class Owed:
+    """Of these pods so much must go besides, as the limit of a queue has it."""
+
+    pods: frozenset[int]
+    amount: Amount
+
+
+@dataclass(frozen=True)
 class Cluster:
     """What is idle, what runs, and what is asked for; pods are numbered through all groups."""
 
@@ -69,6 +77,7 @@ class Cluster:
     groups: tuple[Group, ...]
     asks: tuple[Ask, ...]
     caps: tuple[Cap, ...] = ()
+    owed: tuple[Owed, ...] = ()
 
     @cached_property
     def pods(self) -> list[tuple[int, Member]]:
@@ -118,11 +127,22 @@ class Cluster:
         return free
 
     def placed(self, gone: frozenset[int]) -> list[list[int]] | None:
-        """Nodes for the members of each ask, by trying all; None: there are none."""
+        """Nodes for the members of each ask, by trying all; None: none, or more is owed."""
+        if not self.pays(gone):
+            return None
         free = self.free(gone)
         members = [at for at, ask in enumerate(self.asks) for _ in range(ask.count)]
         rows: list[list[int]] = [[] for _ in self.asks]
         return rows if self._try(free, members, rows) else None
+
+    def pays(self, gone: frozenset[int]) -> bool:
+        """Whether these pods are what is owed."""
+        for owed in self.owed:
+            mine = [self.pods[pod][1].amount for pod in owed.pods & gone]
+            paid = [sum(amount[r] for amount in mine) for r in range(3)]
+            if any(have < want for have, want in zip(paid, owed.amount, strict=True)):
+                return False
+        return True
 
     def _try(self, free: list[list[int]], members: Sequence[int], rows: list[list[int]]) -> bool:
         if not members:
@@ -241,6 +261,8 @@ class Asked:
     """A problem, and what its solver asked."""
 
     cluster: Cluster
+    tells_limits: bool = True
+    """Else the planner alone knows of what is owed."""
     proofs: int = 0
 
     @property
@@ -260,6 +282,14 @@ class Asked:
                 )
                 for ask in cluster.asks
             ],
+            limits=[
+                Limit(
+                    np.array([at in owed.pods for at in range(len(cluster.pods))]),
+                    np.array(owed.amount, dtype=np.int64),
+                )
+                for owed in cluster.owed
+                if self.tells_limits
+            ],
             compatible=lambda units: cluster.may_go(gone_with(units)),
             prove=self._prove,
         )
@@ -267,9 +297,12 @@ class Asked:
     def _prove(self, units: Sequence[Unit], hint: Places | None) -> Places | None:
         self.proofs += 1
         gone = gone_with(units)
-        if hint is not None:
-            assert self.cluster.holds(hint, gone)
+        if not self.cluster.pays(gone):
+            assert not self.tells_limits
+            return None
+        if hint is not None and self.cluster.holds(hint, gone):
             return hint
+        assert hint is None or not self.tells_limits
         return self._first_fit(gone)
 
     def _first_fit(self, gone: frozenset[int]) -> Places | None:
@@ -326,4 +359,9 @@ def clusters(draw: st.DrawFn, *, pods: int, least: int = 0, caps: bool = True) -
         Cap, pods=st.frozensets(st.integers(0, max(count - 1, 0))), most=st.integers(0, 3)
     )
     limits = draw(st.lists(capped, max_size=2)) if caps else []
-    return Cluster(tuple(idle), tuple(groups), tuple(asks), tuple(limits))
+    amount = st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(0, 3))
+    every = st.sets(st.integers(0, max(count - 1, 0)), max_size=3).map(
+        lambda some: frozenset(range(count)) - some
+    )
+    owed = draw(st.lists(st.builds(Owed, pods=every, amount=amount), max_size=1))
+    return Cluster(tuple(idle), tuple(groups), tuple(asks), tuple(limits), tuple(owed))

@@ -53,6 +53,23 @@ def test_where_all_may_go_there_is_a_solution_if_anything_makes_room(cluster: Cl
 
 
 @given(cluster=MANY)
+@examples(100)
+def test_what_the_planner_alone_knows_is_kept_as_well(cluster: Cluster) -> None:
+    problem = Asked(cluster, tells_limits=False).problem
+    assume(len(problem.units) > MOST_UNITS)
+    solution = solve(problem)
+    everything = frozenset(range(len(cluster.pods)))
+    if isinstance(solution, Solution):
+        gone = gone_with(solution.units)
+        assert cluster.may_go(gone)
+        assert cluster.placed(gone) is not None
+        for unit in solution.units:
+            assert cluster.placed(gone - set(unit.pods)) is None
+    elif not cluster.caps and len(cluster.asks) == 1:
+        assert cluster.placed(everything) is None
+
+
+@given(cluster=MANY)
 @examples(50)
 def test_the_same_problem_has_the_same_solution(cluster: Cluster) -> None:
     assert told(cluster) == told(cluster)
