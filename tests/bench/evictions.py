@@ -30,7 +30,7 @@ from app.model.running import Running
 from tests.bench.planner import machine, settle, table_of
 from tests.builders import make_gang, make_pod
 
-SEEDS = 3
+SEEDS = 10
 NOW = 1_000_000.0
 POD = make_pod()
 COLUMNS = ("case", "units", "victims", "gangs", "median", "p99", "lost/bound", "pods/bound")
