@@ -46,7 +46,7 @@ class _Answer(NamedTuple):
     Both empty: no rule of the tier has a say.
     """
 
-    rules: str = ""
+    rules: tuple[str, ...] = ()
     spared: str = ""
 
 
@@ -63,15 +63,14 @@ class Judgement:
     tier: int | None
     spared: tuple[Spared, ...]
     _rules: Mapping[int, str]
-    _kinds: Rows
     _evicting: "Evicting"
 
     def rule(self, at: int) -> str:
         """The plugins whose rules let the candidate at that position go, joined by ``+``.
 
-        It is one of those ``allowed``.
+        First those of the tier that decided. Raises ``KeyError`` for a candidate that may not go.
         """
-        return self._rules[int(self._kinds[at])]
+        return self._rules[at]
 
     def still_allows(self, rows: Collection[int]) -> bool:
         """Whether all candidates at these positions may go together, as the ledger stands now.
@@ -80,6 +79,13 @@ class Judgement:
         that decided is asked, and what holds in all tiers.
         """
         return self._evicting.still_allows(self, rows)
+
+    def may_go_from(self, at: int) -> float:
+        """When the minimum run time of its queue ends for the pod at that position.
+
+        Seconds since the epoch; 0: its queue has none.
+        """
+        return self._evicting.may_go_from(at)
 
     def allows_together(self, units: Iterable[Collection[int]]) -> bool:
         """Whether these units may go one after the other, each as those before it leave the ledger.
@@ -93,9 +99,11 @@ class Evicting:
     """The rules of one extension point on one ledger."""
 
     def __init__(self, tiers: Tiers[EvictionRule], opening: Opening) -> None:
-        self._tiers = tiers
+        rules = [rule for tier in tiers for rule in tier]
+        self._tiers = [[rule for rule in tier if not rule.by_pod] for tier in tiers]
+        self._of_pods = [rule for rule in rules if rule.by_pod]
+        self._binding = [rule for rule in rules if rule.binds and not rule.by_pod]
         self._ledger: Ledger = opening.ledger
-        self._binding = [rule for tier in tiers for rule in tier if rule.binds]
         self._disruptions = Disruptions(opening.ledger, now=opening.now)
 
     def judge(self, preemptor: Preemptor, rows: Rows, *, below: int = -1) -> Judgement:
@@ -107,12 +115,9 @@ class Evicting:
         judged = _Judged(self._ledger.snapshot, rows)
         for reason, mask in self._disruptions.spared(rows):
             judged.spare(mask, reason)
-        for kind, sample in judged.samples.items():
-            protection = self._bound(preemptor, sample)
-            if not protection and self._disruptions.is_spared_by_job(sample.at):
-                protection = JOB_BUDGET
-            if protection:
-                judged.spare(judged.kinds == kind, protection)
+        judged.bind([self._bound(preemptor, sample) for sample in judged.samples])
+        for rule in self._of_pods:
+            judged.ask_pods(rule, preemptor)
         for number, tier in enumerate(self._tiers):
             if number > below and judged.ask(tier, preemptor):
                 return judged.judgement(preemptor, number, self)
@@ -127,11 +132,11 @@ class Evicting:
         asked: set[int] = set()
         for at in rows:
             candidate = Candidate.of(self._ledger.snapshot, at)
-            if any(rule.by_pod and rule.allows(preemptor, candidate) is False for rule in tier):
+            if any(rule.allows(preemptor, candidate) is False for rule in self._of_pods):
                 return False
             if kinds[at] not in asked:
                 asked.add(kinds[at])
-                if self._bound(preemptor, candidate):
+                if self._bound(preemptor, candidate).spared:
                     return False
                 if not _answer(tier, preemptor, candidate).rules:
                     return False
@@ -147,29 +152,48 @@ class Evicting:
                     self._ledger.evict(at)
         return True
 
-    def _bound(self, preemptor: Preemptor, candidate: Candidate) -> str:
+    def may_go_from(self, at: int) -> float:
+        """See :meth:`Judgement.may_go_from`."""
+        return self._disruptions.may_go_from(at)
+
+    def _bound(self, preemptor: Preemptor, candidate: Candidate) -> _Answer:
+        """What job disruption budgets say, and the rules that bind."""
+        if self._disruptions.is_spared_by_job(candidate.at):
+            return _Answer(spared=JOB_BUDGET)
+        rules: list[str] = []
         for rule in self._binding:
-            if rule.allows(preemptor, candidate) is False:
-                return rule.spares
-        return ""
+            said = rule.allows(preemptor, candidate)
+            if said is False:
+                return _Answer(spared=rule.spares)
+            if said:
+                rules.append(rule.name)
+        return _Answer(tuple(rules))
 
 
 class _Judged:
-    """What is known of the candidates at ``rows`` so far, most of it by their kinds."""
+    """What is known of the candidates at ``rows`` so far, most of it by their kinds.
+
+    Kinds are told by their positions in ``samples``, which has one candidate of each.
+    """
 
     def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
         self._snapshot = snapshot
         self._rows = rows
-        self.kinds = snapshot.running.kinds.codes[rows]
-        different, first = np.unique(self.kinds, return_index=True)
-        self.samples = {
-            kind: Candidate.of(snapshot, at)
-            for kind, at in zip(different.tolist(), rows[first].tolist(), strict=True)
-        }
+        _, first, self._kinds = np.unique(
+            snapshot.running.kinds.codes[rows], return_index=True, return_inverse=True
+        )
+        self.samples = [Candidate.of(snapshot, at) for at in rows[first].tolist()]
         self._open = np.ones(len(rows), dtype=np.bool_)
         self._spared: Counter[str] = Counter()
+        self._binding: list[_Answer] = []
         self._refused: dict[int, str] = {}
         self._rules: dict[int, str] = {}
+
+    def bind(self, answers: list[_Answer]) -> None:
+        """What holds of each kind whichever tier decides."""
+        self._binding = answers
+        for reason in dict.fromkeys(answer.spared for answer in answers if answer.spared):
+            self.spare(self._with([answer.spared == reason for answer in answers]), reason)
 
     def spare(self, mask: Mask, reason: str) -> None:
         """Spare the pods of ``mask``, which may not go."""
@@ -178,31 +202,28 @@ class _Judged:
             self._spared[reason] += count
             self._open &= ~mask
 
+    def ask_pods(self, rule: EvictionRule, preemptor: Preemptor) -> None:
+        """Let a rule about single pods say no."""
+        refused = np.zeros(len(self._rows), dtype=np.bool_)
+        for at in np.flatnonzero(self._open).tolist():
+            candidate = Candidate.of(self._snapshot, int(self._rows[at]))
+            refused[at] = rule.allows(preemptor, candidate) is False
+        self.spare(refused, rule.spares)
+
     def ask(self, tier: Sequence[EvictionRule], preemptor: Preemptor) -> bool:
         """Whether the ``tier`` lets some candidate go."""
         rules: dict[int, str] = {}
-        for kind in np.unique(self.kinds[self._open]).tolist():
+        for kind in np.unique(self._kinds[self._open]).tolist():
             answer = _answer(tier, preemptor, self.samples[kind])
             if answer.rules:
-                rules[kind] = answer.rules
+                rules[kind] = "+".join(dict.fromkeys(answer.rules + self._binding[kind].rules))
             elif answer.spared:
                 self._refused.setdefault(kind, answer.spared)
-        goes = self._open & np.isin(self.kinds, list(rules))
-        spared: Counter[str] = Counter()
-        for rule in tier:
-            if rule.by_pod:
-                for at in np.flatnonzero(goes).tolist():
-                    candidate = Candidate.of(self._snapshot, int(self._rows[at]))
-                    if rule.allows(preemptor, candidate) is False:
-                        goes[at] = False
-                        spared[rule.spares] += 1
-                        self._refused.setdefault(int(self.kinds[at]), rule.spares)
+        goes = self._open & self._with([kind in rules for kind in range(len(self.samples))])
         if not goes.any():
             return False
         self._rules = rules
-        self._spared += spared
-        allowed = np.isin(self.kinds, list(rules))
-        self._close(self._open & ~allowed)
+        self._close(self._open & ~goes)
         self._open = goes
         return True
 
@@ -216,15 +237,24 @@ class _Judged:
             allowed=self._rows[self._open],
             tier=tier,
             spared=tuple(Spared(reason, pods) for reason, pods in sorted(self._spared.items())),
-            _rules=self._rules,
-            _kinds=self._snapshot.running.kinds.codes,
+            _rules={
+                at: self._rules[kind]
+                for at, kind in zip(
+                    self._rows[self._open].tolist(), self._kinds[self._open].tolist(), strict=True
+                )
+            },
             _evicting=evicting,
         )
 
     def _close(self, mask: Mask) -> None:
-        kinds, counts = np.unique(self.kinds[mask], return_counts=True)
+        kinds, counts = np.unique(self._kinds[mask], return_counts=True)
         for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
             self._spared[self._refused.get(kind, NO_RULE)] += count
+
+    def _with(self, flags: list[bool]) -> Mask:
+        """The candidates of kinds with a flag."""
+        mask: Mask = np.array(flags, dtype=np.bool_)[self._kinds]
+        return mask
 
 
 def by_tiers(tiers: Tiers[EvictionRule], opening: Opening) -> Evicting:
@@ -251,7 +281,7 @@ def _answer(tier: Sequence[EvictionRule], preemptor: Preemptor, candidate: Candi
         return _Answer(spared=rank.value)
     said_yes: list[EvictionRule] = []
     for rule in tier:
-        said = None if rule.by_pod else rule.allows(preemptor, candidate)
+        said = rule.allows(preemptor, candidate)
         if said is False:
             return _Answer(spared=rule.spares)
         if said:
@@ -260,7 +290,7 @@ def _answer(tier: Sequence[EvictionRule], preemptor: Preemptor, candidate: Candi
         return _Answer()
     if rank is _Rank.SAME and not any(rule.among_equals for rule in said_yes):
         return _Answer(spared=rank.value)
-    return _Answer(rules="+".join(rule.name for rule in said_yes))
+    return _Answer(tuple(rule.name for rule in said_yes))
 
 
 def _rank(preemptor: Preemptor, candidate: Candidate) -> _Rank:

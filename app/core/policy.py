@@ -187,11 +187,11 @@ class EvictionRule:
     """What one plugin says of candidates; ``name`` is the plugin's.
 
     ``spares`` says of pods why it does not let them go, after a number ("7 same priority").
-    ``by_pod``: it looks at the pod itself and says no, or nothing. Otherwise its answer is the same
-    for members of a gang that count for the same part, request the same and have the same priority
-    (:class:`~app.model.running.PodKind`). ``binds``: its no
-    counts whichever tier decides. ``among_equals``: its yes lets a gang evict members of a gang of
-    the same priority.
+    ``by_pod``: it looks at the single pod, and says no, or nothing; its no counts whichever tier
+    decides. Otherwise its answer is the same for members of a gang that count for the same part,
+    request the same and have the same priority (:class:`~app.model.running.PodKind`). ``binds``:
+    this no counts whichever tier decides, too. ``among_equals``: its yes lets a gang evict members
+    of a gang of the same priority.
     """
 
     name: str

@@ -105,8 +105,25 @@ class TestTiers:
     def test_a_no_that_binds_counts_in_every_tier(self) -> None:
         binding = rule("share", {"a-0": False, "b-0": True}, binds=True)
         found = judge(THREE, (rule("x", YES),), (binding,))
-        assert names(found, THREE) == {"b-0": "x", "c-0": "x"}
+        assert names(found, THREE) == {"b-0": "x+share", "c-0": "x"}
         assert found.spared == (Spared("spared by share", 1),)
+
+    def test_a_rule_about_single_pods_only_says_no(self) -> None:
+        tier = (rule("x", YES), rule("fresh", {"a-0": False, "b-0": True}, by_pod=True))
+        found = judge(THREE, tier)
+        assert names(found, THREE) == {"b-0": "x", "c-0": "x"}
+        assert found.spared == (Spared("spared by fresh", 1),)
+        all_fresh = rule("fresh", dict.fromkeys(YES, False), by_pod=True)
+        found = judge(THREE, (rule("x", YES), all_fresh))
+        assert found.tier is None
+        assert found.spared == (Spared("spared by fresh", 3),)
+
+    def test_a_no_about_a_single_pod_binds_as_well(self) -> None:
+        fresh = rule("fresh", {"a-0": False}, by_pod=True)
+        found = judge(THREE, (rule("x", YES),), (fresh,))
+        assert set(names(found, THREE)) == {"b-0", "c-0"}
+        assert not found.still_allows((0,))
+        assert found.still_allows((1, 2))
 
     def test_a_plugin_that_is_switched_off_has_no_say(self) -> None:
         tiers = ((rule("x", {"a-0": False}), rule("y", YES)),)

@@ -28,7 +28,7 @@ def _open(session: Session) -> Hooks:
         has_run = max(now - pod.started, 0.0) if pod.started else 0.0
         return False if has_run < least else None
 
-    rule = EvictionRule("cdp", may_go, "in their cooldown time", by_pod=True, binds=True)
+    rule = EvictionRule("cdp", may_go, "in their cooldown time", by_pod=True)
     return Hooks(preemptable=rule, reclaimable=rule, unified_evictable=rule)
 
 

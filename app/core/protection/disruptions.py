@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.protection.job_budgets import may_be_missing
+from app.core.protection.job_budgets import has_budget, may_be_missing
 from app.core.protection.run_time import has_run_for, minimum_run_time
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, PodUid
@@ -46,7 +46,18 @@ class Disruptions:
 
     def is_spared_by_job(self, at: int) -> bool:
         """Whether no member of the gang of that pod may be missing."""
+        running = self._ledger.snapshot.running
+        gang = self._ledger.snapshot.gangs.get(running.gangs[at])
+        if gang is None or not (has_budget(gang.annotations, running.pods[at].annotations)):
+            return False
         return self._exceed_a_job_budget((at,))
+
+    def may_go_from(self, at: int) -> float:
+        """When the minimum run time of that pod ends; 0: its queue has none."""
+        running = self._ledger.snapshot.running
+        gang = self._ledger.snapshot.gangs.get(running.gangs[at])
+        least = self._run_times.get(gang.queue) if gang is not None else None
+        return 0.0 if least is None else (float(running.started[at]) or self._now) + least
 
     def allow(self, rows: Collection[int]) -> bool:
         """Whether all of these may go together."""

@@ -13,12 +13,17 @@ from app.model.gang import Gang
 _MIN_AVAILABLE, _MAX_UNAVAILABLE = BUDGETS
 
 
+def has_budget(*annotations: Mapping[str, str]) -> bool:
+    """Whether a group or a pod with these ``annotations`` has a budget."""
+    return any(key in said for said in annotations for key in BUDGETS)
+
+
 def may_be_missing(gang: Gang, account: GangAccount, pod: Mapping[str, str]) -> int | None:
     """How many members more may go as ``account`` stands; None: no budget says so.
 
     ``pod`` are the annotations of one of them. A value that cannot be read protects nothing.
     """
-    said = gang.annotations if any(key in gang.annotations for key in BUDGETS) else pod
+    said = gang.annotations if has_budget(gang.annotations) else pod
     members = gang.counts.tasks
     lost = 0 if account.losses is None else account.losses.members
     running = gang.counts.bound + gang.counts.running - lost
