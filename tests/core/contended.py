@@ -17,6 +17,7 @@ from app.model.running import Protection
 from app.model.workload import GroupPhase, Queue
 from tests.builders import make_gang, make_pod, make_table
 from tests.core.actions.rigs import Outcome, cycle, sized, vector
+from tests.evictions import assert_certified
 from tests.running import Runs, make_running
 
 DEFAULT = QueueName("default")
@@ -100,7 +101,7 @@ def contended(
         if one.pod.deleting:
             releasing[one.node] += one.request
     gangs = (*waiting, *(each.gang for each in running))
-    return cycle(
+    outcome = cycle(
         *gangs,
         nodes=nodes,
         queues=queues,
@@ -111,6 +112,9 @@ def contended(
         running=make_running(there),
         **({"pending": tuple(waiting)} | snapshot),
     )
+    for plan in outcome.plan.evictions:
+        assert_certified(plan)
+    return outcome
 
 
 def victims(outcome: Outcome) -> set[str]:

@@ -175,6 +175,7 @@ class _Contest:
         cycle, gang = self.cycle, proof.gang
         victims = [at for unit in solution.units for at in unit.pods]
         places = search.places_of(solution)
+        certificate = search.certificate(solution, places)
         admits = not cycle.in_play(gang)
         proof.keep(victims, places)
         if admits:
@@ -182,7 +183,7 @@ class _Contest:
         cycle.ledger.commit(gang)
         pods = tuple(self._victim(at, judgement.rule(at)) for at in victims)
         kept = self._pipelined(places)
-        plan = EvictionPlan(self.action, gang.key, pods, kept, admits)
+        plan = EvictionPlan(self.action, gang.key, pods, kept, admits, certificate)
         cycle.evict(plan, gang, waits_for(gang, [f"{pod.namespace}/{pod.name}" for pod in pods]))
 
     def _victim(self, at: int, rule: str) -> VictimPod:

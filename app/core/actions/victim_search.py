@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from app.core.actions.cycle import Cycle
 from app.core.actions.proof import Places, Proof
 from app.core.evicting import Judgement
 from app.core.policy import Preemptor
 from app.core.victims.candidates import in_victim_order
+from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.problem import Bound, BoundKind, NoSolution, Problem, Solution, Wanted
 from app.core.victims.problem import Places as Rows
 from app.core.victims.solver import solve
@@ -51,6 +53,22 @@ class VictimSearch:
         if found is None:
             raise AssertionError(f"{self._proof.gang.key} has no places where it had some")
         return found
+
+    def certificate(self, solution: Solution, places: Places) -> Mapping[str, object]:
+        """The certificate of the decision, none of which is on the ledger."""
+        cycle, grouped = self._cycle, self._grouped(places)
+        decision = Decision(
+            preemptor=self._preemptor,
+            problem=self._problem,
+            solution=replace(solution, places=_rows(grouped)),
+            tasks=[[task for task, _ in some] for some in grouped],
+            rule=self._judgement.rule,
+            lost=self._lost,
+            saved=cycle.snapshot.running.saved,
+            standings=cycle.opened.standings,
+            admits=not cycle.in_play(self._proof.gang),
+        )
+        return certificate_of(decision, cycle.ledger, now=cycle.now)
 
     def lacking(self, outcome: NoSolution) -> str:
         """What there is too little of even without all candidates; empty: none may go."""

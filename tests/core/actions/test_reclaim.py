@@ -1,0 +1,89 @@
+"""reclaim: a queue takes back what it deserves from queues that hold more than they do."""
+
+from app.model.conf import PluginConf
+from app.model.eviction import EvictionAction
+from app.model.gang import Gang
+from app.model.ids import QueueName
+from tests.builders import make_queue
+from tests.core.actions.rigs import cores, gang_of, policies
+from tests.core.contended import RunningGang, contended, eviction_for, running_gang, victims
+
+ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+WHOLE = PluginConf("gang", switches={"enablePreemptable": False, "enableReclaimable": False})
+BY = policies(
+    (("priority", WHOLE, "conformance"), ("overcommit", "predicates", "proportion")), ACTIONS
+)
+A, B = make_queue("a"), make_queue("b")
+
+
+def asks(name: str, count: int, *, queue: str = "b", **fields: object) -> Gang:
+    """A gang of ``count`` cores in ``queue``."""
+    return gang_of(name, count, queue=QueueName(queue), **fields)
+
+
+def singles(count: int, *, nodes: int, queue: str = "a") -> list[RunningGang]:
+    """Single pods of one core, spread over the nodes."""
+    return [running_gang(f"low{i}", [i % nodes], queue=queue) for i in range(count)]
+
+
+def test_a_queue_takes_back_its_share() -> None:
+    outcome = contended(
+        asks("mine", 2), running=singles(4, nodes=2), nodes=cores(2, 2), queues=(A, B), by=BY
+    )
+    assert eviction_for(outcome, "mine").action is EvictionAction.RECLAIM
+    assert len(victims(outcome)) == 2
+
+
+def test_a_queue_takes_no_more_than_it_deserves() -> None:
+    outcome = contended(
+        asks("mine", 3), running=singles(4, nodes=2), nodes=cores(2, 2), queues=(A, B), by=BY
+    )
+    assert victims(outcome) == set()
+    assert outcome.text("mine").endswith("queue b would hold more than it deserves")
+
+
+def test_a_queue_that_is_not_reclaimable_gives_nothing() -> None:
+    a = make_queue("a", reclaimable=False)
+    outcome = contended(
+        asks("mine", 2), running=singles(4, nodes=2), nodes=cores(2, 2), queues=(a, B), by=BY
+    )
+    assert victims(outcome) == set()
+    assert "4 of queues that are not reclaimable" in outcome.text("mine")
+
+
+def test_priorities_do_not_matter_between_queues() -> None:
+    high = [running_gang(f"high{i}", [i], queue="a", priority=9) for i in range(2)]
+    outcome = contended(asks("mine", 1), running=high, nodes=cores(1, 1), queues=(A, B), by=BY)
+    assert len(victims(outcome)) == 1
+
+
+def test_no_queue_gives_what_it_deserves_itself() -> None:
+    c = make_queue("c")
+    running = [
+        *(running_gang(f"a{i}", [0], queue="a") for i in range(4)),
+        *(running_gang(f"c{i}", [1], queue="c") for i in range(2)),
+    ]
+    outcome = contended(
+        asks("mine", 2), running=running, nodes=cores(4, 2), queues=(A, B, c), by=BY
+    )
+    assert {name[0] for name in victims(outcome)} == {"a"}
+
+
+def test_without_a_plugin_that_shares_the_cluster_no_queue_reclaims() -> None:
+    by = policies((("priority", WHOLE, "conformance"), ("predicates",)), ACTIONS)
+    outcome = contended(
+        asks("mine", 2), running=singles(4, nodes=2), nodes=cores(2, 2), queues=(A, B), by=by
+    )
+    assert outcome.text("mine").endswith("no plugin says what queues deserve")
+
+
+def test_a_cut_of_what_a_queue_deserves_evicts_only_when_another_queue_asks() -> None:
+    by = policies((("priority", WHOLE), ("predicates", "capacity")), ACTIONS)
+    cut = make_queue("a", deserved=(("cpu", 1000),))
+    b = make_queue("b", deserved=(("cpu", 3000),))
+    quiet = contended(running=singles(4, nodes=2), nodes=cores(2, 2), queues=(cut, b), by=by)
+    assert victims(quiet) == set()
+    asked = contended(
+        asks("mine", 2), running=singles(4, nodes=2), nodes=cores(2, 2), queues=(cut, b), by=by
+    )
+    assert len(victims(asked)) == 2
