@@ -13,7 +13,7 @@ from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.problem import Bound, BoundKind, NoSolution, Problem, Solution, Wanted
 from app.core.victims.problem import Places as Rows
 from app.core.victims.solver import solve
-from app.core.victims.units import Unit, lost_work, units_of
+from app.core.victims.units import Unit, lost_work, units_of, work_since
 from app.kit.quantities import amount_text
 from app.model.gang import Task
 from app.model.ids import NodeName
@@ -37,8 +37,9 @@ class VictimSearch:
             alike[id(task.shape), task.pinned].append(task)
         self._alike = alike
         snapshot = cycle.snapshot
+        self._since = work_since(snapshot.running, now=cycle.now)
         self._lost = lost_work(
-            snapshot.running, total=snapshot.total, saved=snapshot.running.saved, now=cycle.now
+            snapshot.running, total=snapshot.total, saved=self._since, now=cycle.now
         )
         self._problem = self._posed()
 
@@ -64,8 +65,9 @@ class VictimSearch:
             tasks=[[task for task, _ in some] for some in grouped],
             rule=self._judgement.rule,
             lost=self._lost,
-            saved=cycle.snapshot.running.saved,
-            standings=cycle.opened.standings,
+            saved=self._since,
+            may_go_from=self._judgement.may_go_from,
+            queue_shares=cycle.opened.queue_shares,
             admits=not cycle.in_play(self._proof.gang),
         )
         return certificate_of(decision, cycle.ledger, now=cycle.now)
@@ -82,6 +84,8 @@ class VictimSearch:
             return f"without them there are places for {bound.there} of {bound.asked} members"
         name = self._cycle.snapshot.axis.names[bound.resource]
         asked, there = amount_text(name, bound.asked), amount_text(name, bound.there)
+        if bound.kind is BoundKind.LIMIT:
+            return f"they hold {name} {there} under a limit of the queue that lacks {asked}"
         if bound.kind is BoundKind.NODE:
             return f"without them no node has more than {name} {there}, and a member asks {asked}"
         return f"without them {name} {there} is free, and the members ask {asked}"

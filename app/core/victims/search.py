@@ -94,7 +94,7 @@ def _as_planned(stock: Stock, allowed: Mask) -> tuple[list[int] | None, Places |
     everything = _everything(stock, allowed)
     if not stock.has_places(stock.free_without(stock.flags(everything))):
         return None, None
-    places = stock.problem.prove(stock.units(everything), None)
+    places = _proven(stock, everything)
     if places is None:
         return None, None
     chosen = NodeWise(stock, stock.flags(everything)).make_room_at(places)

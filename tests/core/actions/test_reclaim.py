@@ -16,9 +16,9 @@ BY = policies(
 A, B = make_queue("a"), make_queue("b")
 
 
-def asks(name: str, count: int, *, queue: str = "b", **fields: object) -> Gang:
+def asks(name: str, count: int, *, queue: str = "b") -> Gang:
     """A gang of ``count`` cores in ``queue``."""
-    return gang_of(name, count, queue=QueueName(queue), **fields)
+    return gang_of(name, count, queue=QueueName(queue))
 
 
 def singles(count: int, *, nodes: int, queue: str = "a") -> list[RunningGang]:
