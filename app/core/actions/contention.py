@@ -22,7 +22,7 @@ from app.core.actions.proof import Places, Proof
 from app.core.actions.turns import Turns
 from app.core.actions.victim_search import VictimSearch
 from app.core.entries import Moment
-from app.core.evicting import Evicting, Judgement
+from app.core.evicting import Evicting
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.policy import Preemptor
@@ -138,8 +138,9 @@ class _Contest:
             judgement = self._rules().judge(preemptor, found.rows)
             search = VictimSearch(cycle, proof, preemptor, judgement)
             outcome = search.run()
-            if isinstance(outcome, Solution):
-                self._evict(proof, judgement, search, outcome)
+            places = search.places_of(outcome) if isinstance(outcome, Solution) else None
+            if isinstance(outcome, Solution) and places is not None:
+                self._evict(search, outcome, places)
                 return ()
             if not inside or found.count:
                 spared = (*found.spared, *judgement.spared)
@@ -169,12 +170,10 @@ class _Contest:
             return opened.reclaimable
         return opened.unified_evictable
 
-    def _evict(
-        self, proof: Proof, judgement: Judgement, search: VictimSearch, solution: Solution
-    ) -> None:
-        cycle, gang = self.cycle, proof.gang
+    def _evict(self, search: VictimSearch, solution: Solution, places: Places) -> None:
+        cycle, proof, judgement = self.cycle, search.proof, search.judgement
+        gang = proof.gang
         victims = [at for unit in solution.units for at in unit.pods]
-        places = search.places_of(solution)
         certificate = search.certificate(solution, places)
         admits = not cycle.in_play(gang)
         proof.keep(victims, places)

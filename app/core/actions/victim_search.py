@@ -29,9 +29,9 @@ class VictimSearch:
         self, cycle: Cycle, proof: Proof, preemptor: Preemptor, judgement: Judgement
     ) -> None:
         self._cycle = cycle
-        self._proof = proof
+        self.proof = proof
         self._preemptor = preemptor
-        self._judgement = judgement
+        self.judgement = judgement
         alike: defaultdict[_Alike, list[Task]] = defaultdict(list)
         for task in proof.tasks:
             alike[id(task.shape), task.pinned].append(task)
@@ -47,13 +47,10 @@ class VictimSearch:
         """What the solver finds."""
         return solve(self._problem)
 
-    def places_of(self, solution: Solution) -> Places:
-        """The places of ``solution``, on which all filters agree."""
+    def places_of(self, solution: Solution) -> Places | None:
+        """The places of ``solution`` on which all filters agree; None: they agree on none."""
         victims = [at for unit in solution.units for at in unit.pods]
-        found = self._proof.places(victims, hint=self._hint(solution.places))
-        if found is None:
-            raise AssertionError(f"{self._proof.gang.key} has no places where it had some")
-        return found
+        return self.proof.places(victims, hint=self._hint(solution.places))
 
     def certificate(self, solution: Solution, places: Places) -> Mapping[str, object]:
         """The certificate of the decision, none of which is on the ledger."""
@@ -63,20 +60,20 @@ class VictimSearch:
             problem=self._problem,
             solution=replace(solution, places=_rows(grouped)),
             tasks=[[task for task, _ in some] for some in grouped],
-            rule=self._judgement.rule,
+            rule=self.judgement.rule,
             lost=self._lost,
             saved=self._since,
-            may_go_from=self._judgement.may_go_from,
+            may_go_from=self.judgement.may_go_from,
             queue_shares=cycle.opened.queue_shares,
-            admits=not cycle.in_play(self._proof.gang),
+            admits=not cycle.in_play(self.proof.gang),
         )
         return certificate_of(decision, cycle.ledger, now=cycle.now)
 
-    def lacking(self, outcome: NoSolution) -> str:
+    def lacking(self, outcome: Solution | NoSolution) -> str:
         """What there is too little of even without all candidates; empty: none may go."""
         if not self._problem.units:
             return ""
-        bound = outcome.bound
+        bound = outcome.bound if isinstance(outcome, NoSolution) else None
         return "without them no places for all members" if bound is None else self._told(bound)
 
     def _told(self, bound: Bound) -> str:
@@ -94,7 +91,7 @@ class VictimSearch:
         cycle, snapshot = self._cycle, self._cycle.snapshot
         finder = cycle.room_ahead
         units = units_of(
-            in_victim_order(cycle.opened, snapshot, self._preemptor, self._judgement.allowed),
+            in_victim_order(cycle.opened, snapshot, self._preemptor, self.judgement.allowed),
             snapshot.running,
             account_of=cycle.ledger.gang,
             lost=self._lost,
@@ -116,7 +113,7 @@ class VictimSearch:
         ledger = self._cycle.ledger
         with ledger.trial():
             for unit in units:
-                if not self._judgement.still_allows(unit.pods):
+                if not self.judgement.still_allows(unit.pods):
                     return False
                 for at in unit.pods:
                     ledger.evict(at)
@@ -124,7 +121,7 @@ class VictimSearch:
 
     def _prove(self, units: Sequence[Unit], hint: Rows | None) -> Rows | None:
         victims = [at for unit in units for at in unit.pods]
-        found = self._proof.places(victims, hint=None if hint is None else self._hint(hint))
+        found = self.proof.places(victims, hint=None if hint is None else self._hint(hint))
         return None if found is None else _rows(self._grouped(found))
 
     def _hint(self, rows: Rows) -> Mapping[_Alike, Sequence[int]]:
