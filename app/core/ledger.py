@@ -175,12 +175,15 @@ class Ledger:
         )
 
     def block(self, request: Vector, *, node: int) -> None:
-        """Keep that much of the node of row ``node``, free or not, from all tasks of this cycle."""
+        """Keep that much of the node of row ``node``, free or not, from all tasks of this cycle.
+
+        A negative amount is kept no longer.
+        """
         self.idle[node] -= request
         if self._ahead is not None:
             self._ahead[node] -= request
         self.touched.append(node)
-        self._changes += 1
+        self._note_change(grows=bool((request < 0).any()))
 
     def keep_for_pipelined(self, node: int) -> None:
         """Keep idle room of the node that its pipelined places count on (no trial undoes it).

@@ -180,7 +180,7 @@ def _earmark(cycle: Cycle, gang: Gang, asked: Vector) -> bool:
     elapsed = cycle.now - _waits_since(gang) - patience
     if not collects(elapsed, window=FIRST_WINDOW * patience):
         return False
-    cycle.earmark(gang.queue, asked)
+    cycle.earmark(gang, asked)
     return True
 
 
@@ -229,7 +229,7 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
     rows = np.flatnonzero(counted.any(axis=1)).tolist()
     for row in rows:
         cycle.block(taken[row], node=row)
-    cycle.earmark(gang.queue, asked)
+    cycle.earmark(gang, asked)
     if cycle.is_collecting and not rows:
         return True  # another gang comes first, and leaves nothing
     nodes = cycle.snapshot.table.nodes

@@ -59,12 +59,14 @@ def contend(cycle: Cycle, action: EvictionAction) -> Steps:
         if number % _PIECE == 0:
             yield
     turns.start()
-    while (queue := turns.queue()) is not None:
-        backlog = turns.take(queue)
-        yield from backlog.sort(cycle.unserved(backlog.gang), key=cycle.opened.task_key)
-        contest.evict_for(backlog)
-        turns.done(queue)
-        yield
+    with cycle.as_held():
+        while (queue := turns.queue()) is not None:
+            backlog = turns.take(queue)
+            yield from backlog.sort(cycle.unserved(backlog.gang), key=cycle.opened.task_key)
+            with cycle.kept_room_of(backlog.gang):
+                contest.evict_for(backlog)
+            turns.done(queue)
+            yield
 
 
 def _may_preempt(cycle: Cycle, gang: Gang) -> bool:

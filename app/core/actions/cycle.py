@@ -70,7 +70,7 @@ class Cycle:
     _beyond_shares: bool = False
     _stopped: dict[QueueName, Gang] = field(default_factory=dict)
     _collected: list[Collected] = field(default_factory=list)
-    _earmarked: list[tuple[QueueName, Vector]] = field(default_factory=list)
+    _earmarked: list[tuple[Gang, Vector]] = field(default_factory=list)
     _evictions: list[EvictionPlan] = field(default_factory=list)
     _ahead: FutureFinder | None = None
 
@@ -162,16 +162,45 @@ class Cycle:
         first = self._stopped.get(queue)
         return None if first is None else behind_another(first)
 
-    def earmark(self, queue: QueueName, asked: Vector) -> None:
-        """Let ``queue`` count as holding what a gang of it collects for."""
-        self.ledger.charge(queue, asked)
-        self._earmarked.append((queue, asked))
+    def earmark(self, gang: Gang, asked: Vector) -> None:
+        """Let the queue of ``gang`` count as holding what that gang collects for."""
+        self.ledger.charge(gang.queue, asked)
+        self._earmarked.append((gang, asked))
 
     def give_up_earmarks(self) -> None:
         """All actions have run: let queues count as holding what they hold."""
-        for queue, asked in self._earmarked:
-            self.ledger.charge(queue, -asked)
+        for gang, asked in self._earmarked:
+            self.ledger.charge(gang.queue, -asked)
         self._earmarked.clear()
+
+    @contextmanager
+    def as_held(self) -> Iterator[None]:
+        """Inside, queues count as holding what they hold, whatever their gangs collect for."""
+        earmarked = list(self._earmarked)
+        self.give_up_earmarks()
+        try:
+            yield
+        finally:
+            for gang, asked in earmarked:
+                if gang.key not in self.begun:
+                    self.earmark(gang, asked)
+
+    @contextmanager
+    def kept_room_of(self, gang: Gang) -> Iterator[None]:
+        """Inside, room that is kept for ``gang`` is free; for good if it has pipelined places."""
+        mine = [each for each in self._collected if each.gang == gang.key]
+        index = self.snapshot.table.index
+        kept = [(index[node], amount) for each in mine for node, amount in each.nodes]
+        for row, amount in kept:
+            self.block(-amount, node=row)
+        try:
+            yield
+        finally:
+            if gang.key in self.begun:
+                self._collected = [each for each in self._collected if each.gang != gang.key]
+            else:
+                for row, amount in kept:
+                    self.block(amount, node=row)
 
     def collect(self, kept: Collected, gang: Gang, refusal: Refusal) -> None:
         """Room is kept for ``gang``, which waits for more of it."""

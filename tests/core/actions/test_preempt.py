@@ -217,3 +217,16 @@ def test_slots_of_a_template_evict_before_any_pod_exists() -> None:
     outcome = contended(with_slots("high"), running=singles(2, nodes=2), nodes=cores(1, 1), by=BY)
     assert victims(outcome) == {"low0-0", "low1-0"}
     assert all(place.task.is_slot for place in eviction_for(outcome, "high").places)
+
+
+def test_a_gang_that_collects_takes_no_more_than_it_needs() -> None:
+    high = gang_of("high", 1, priority=9)
+    low = [*singles(3, nodes=1), running_gang("pair", [0, 0])]
+    outcome = contended(high, running=low, nodes=cores(5), by=SHARED, now=1000.0)
+    assert len(victims(outcome)) == 1
+
+
+def test_a_gang_may_use_the_room_that_is_kept_for_it() -> None:
+    high = gang_of("high", 2, priority=9)
+    outcome = contended(high, running=singles(3, nodes=1), nodes=cores(4), by=SHARED, now=1000.0)
+    assert len(victims(outcome)) == 1, "one core is idle, and kept for it"

@@ -87,3 +87,15 @@ def test_a_cut_of_what_a_queue_deserves_evicts_only_when_another_queue_asks() ->
         asks("mine", 2), running=singles(4, nodes=2), nodes=cores(2, 2), queues=(cut, b), by=by
     )
     assert len(victims(asked)) == 2
+
+
+def test_a_gang_that_collects_takes_back_its_share_as_well() -> None:
+    outcome = contended(
+        asks("mine", 2),
+        running=singles(4, nodes=2),
+        nodes=cores(2, 2),
+        queues=(A, B),
+        by=BY,
+        now=1000.0,
+    )
+    assert len(victims(outcome)) == 2
