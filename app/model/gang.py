@@ -215,10 +215,7 @@ class Gang:
     """No node, or no limit, could take it when it was planned last, whatever else ends: it claims
     nothing, and what its waiting members request does not count for its queue."""
     doubtful: bool = False
-    """The gang was set aside until something changed.
-
-    Such a gang is admitted only where some node could take it.
-    """
+    """The gang was set aside until something changed: a node that could take it has to be there."""
     waits_for_nodes: bool = False
     """Some members are to be seen by an autoscaler (:attr:`~app.model.pod.Pod.queue_first`)."""
     version: int = 0
@@ -228,10 +225,7 @@ class Gang:
     yields_until: float = 0.0
     """Until when all its members beyond the minimum go last, as one has just lost its place."""
     preempts: bool = True
-    """Whether others may be evicted for the gang.
-
-    They may, unless a class, pod or template of it says ``Never``.
-    """
+    """Whether pods may be evicted for the gang: no class, pod or template of it says ``Never``."""
     ends_whole: bool = False
     """Whether the gang's owner ends all members when one of them is evicted."""
 

@@ -12,6 +12,7 @@ rule spares how many, and what is lacking even without the others.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from app.core.actions import futility
 from app.core.actions.backlog import Backlog
@@ -20,7 +21,7 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached
 from app.core.actions.proof import Places, Proof
 from app.core.actions.turns import Turns
-from app.core.actions.victim_search import VictimSearch
+from app.core.actions.victim_search import VictimSearch, Work
 from app.core.entries import Moment
 from app.core.evicting import Evicting
 from app.core.gangs import slots
@@ -28,21 +29,12 @@ from app.core.gangs.need import Need
 from app.core.policy import Preemptor
 from app.core.victims.candidates import candidates
 from app.core.victims.problem import Solution
+from app.core.victims.units import pods_of
 from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, VictimPod
 from app.model.gang import Gang, Task
-from app.model.reason import Cause, NoVictims
+from app.model.reason import NODES_MAY_HELP, Cause, NoVictims
 
-_ROOM = frozenset(
-    {
-        Cause.NOT_ENOUGH_RESOURCES,
-        Cause.NO_NODE_FITS,
-        Cause.CLUSTER_OVERUSED,
-        Cause.QUEUE_OVERUSED,
-        Cause.QUEUE_QUOTA,
-        Cause.QUEUE_ROOM,
-        Cause.COLLECTING,
-    }
-)
+_ROOM = NODES_MAY_HELP - {Cause.VETOED}
 """Causes that the end of other pods may take away."""
 
 _PIECE = 32
@@ -81,13 +73,18 @@ def _may_preempt(cycle: Cycle, gang: Gang) -> bool:
     return not slots.has_guessed_slots(gang) and cycle.opened.starving(gang)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class _Contest:
     """One action of one cycle; ``failed`` remembers what equal gangs did not get."""
 
     cycle: Cycle
     action: EvictionAction
     failed: dict[Hashable, tuple[Moment, tuple[NoVictims, ...]]] = field(default_factory=dict)
+
+    @cached_property
+    def work(self) -> Work:
+        """What running pods lose; few cycles ever ask."""
+        return Work.of(self.cycle)
 
     def evict_for(self, backlog: Backlog) -> None:
         """Evict for one gang, or say in its reason why no eviction helps."""
@@ -138,7 +135,7 @@ class _Contest:
         for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
             found = candidates(cycle.ledger, preemptor, inside=inside)
             judgement = self._rules().judge(preemptor, found.rows)
-            search = VictimSearch(cycle, proof, preemptor, judgement)
+            search = VictimSearch(proof, preemptor, judgement, work=self.work)
             outcome = search.run()
             places = search.places_of(outcome) if isinstance(outcome, Solution) else None
             if isinstance(outcome, Solution) and places is not None:
@@ -175,7 +172,7 @@ class _Contest:
     def _evict(self, search: VictimSearch, solution: Solution, places: Places) -> None:
         cycle, proof, judgement = self.cycle, search.proof, search.judgement
         gang = proof.gang
-        victims = [at for unit in solution.units for at in unit.pods]
+        victims = pods_of(solution.units)
         certificate = search.certificate(solution, places)
         admits = not cycle.in_play(gang)
         proof.keep(victims, places)

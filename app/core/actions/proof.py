@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.core.actions import refusals
 from app.core.actions.attempt import Attempt
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle
@@ -24,7 +23,7 @@ from app.core.gangs.units import units
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
-from app.model.reason import Cause, Refusal
+from app.model.reason import Cause
 from app.model.resources import Vector
 
 Places = tuple[tuple[Task, int], ...]
@@ -35,16 +34,12 @@ Hint = Mapping[tuple[int, NodeName], Sequence[int]]
 
 @dataclass(slots=True, eq=False)
 class Proof:
-    """Proofs for one gang, whose waiting members stand in their order.
-
-    ``refusal`` is why the last proof failed; None: it did not.
-    """
+    """Proofs for one gang, whose waiting members stand in their order."""
 
     cycle: Cycle
     gang: Gang
     action: EvictionAction
     waiting: Sequence[Task]
-    refusal: Refusal | None = None
     tasks: tuple[Task, ...] = field(init=False)
     """The members and slots that the minimum takes first."""
 
@@ -86,36 +81,30 @@ class Proof:
             ledger.evict(at)
         inside = not self.action.reclaims
         with cycle.ahead(), cycle.beyond_shares(allowed=inside and cycle.opened.borrows):
-            self.refusal = self._shut_out()
-            if self.refusal is not None:
+            if self._is_shut_out():
                 return None
             placed = self._place_at(hint) if hint is not None else None
             placed = placed or self._place()
-        if placed is None:
-            return None
-        self.refusal = self._takes_too_much(before)
-        if self.refusal is not None:
+        if placed is None or self._takes_too_much(before):
             return None
         return tuple((entry.task, entry.node) for entry in placed)
 
-    def _shut_out(self) -> Refusal | None:
-        """Why a group that waits for admission would not be admitted with its places.
+    def _is_shut_out(self) -> bool:
+        """Whether a group that waits for admission would not be admitted with its places.
 
         All that its ``minResources`` ask for must be free then. What the whole cluster has free is
         asked of the nodes, as the pods are evicted for that.
         """
         cycle, gang = self.cycle, self.gang
         if cycle.in_play(gang):
-            return None
+            return False
         refusal = cycle.opened.admissible(gang)
         if refusal is not None and refusal.cause is not Cause.CLUSTER_OVERUSED:
-            return refusal
+            return True
         asked = self.asked
         if gang.min_request is not None:
             asked = np.maximum(asked, gang.min_request)
-        if (asked <= cycle.free()).all():
-            return None
-        return refusals.of_sum(cycle, gang, asked)
+        return bool((asked > cycle.free()).any())
 
     def _place(self) -> Sequence[Placed] | None:
         cycle, gang, need = self.cycle, self.gang, self._need()
@@ -126,10 +115,7 @@ class Proof:
         attempt: Attempt = kind(cycle, backlog, tasks, need)
         for _ in attempt.run():
             pass
-        if not attempt.succeeded:
-            self.refusal = attempt.first or refusals.kept_back(gang)
-            return None
-        return cycle.ledger.placed_since(start)
+        return cycle.ledger.placed_since(start) if attempt.succeeded else None
 
     def _place_at(self, hint: Hint) -> Sequence[Placed] | None:
         """The minimum on those nodes, if every limit and rule allows that; else nothing stays."""
@@ -147,13 +133,13 @@ class Proof:
             trial.keep()
             return cycle.ledger.placed_since(trial.start)
 
-    def _takes_too_much(self, before: Vector) -> Refusal | None:
-        """Why the exchange may not be: a queue that holds more than its share would grow."""
-        opened, queue = self.cycle.opened, self.gang.queue
+    def _takes_too_much(self, before: Vector) -> bool:
+        """Whether a queue that holds more than its share would grow by the exchange."""
+        queue = self.gang.queue
         after = self.cycle.ledger.queue(queue).tree_allocated
-        if (after <= before).all() or opened.is_below_share(queue, np.zeros_like(after)):
-            return None
-        return Refusal(Cause.QUEUE_OVERUSED, where=queue)
+        if (after <= before).all():
+            return False
+        return not self.cycle.opened.is_below_share(queue, np.zeros_like(after))
 
     def _need(self) -> Need:
         return Need.of(self.gang, self.cycle.ledger.gang(self.gang))

@@ -2,7 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from app.core.actions.cycle import Cycle
 from app.core.actions.proof import Places, Proof
@@ -13,7 +16,7 @@ from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.problem import Bound, BoundKind, NoSolution, Problem, Solution, Wanted
 from app.core.victims.problem import Places as Rows
 from app.core.victims.solver import solve
-from app.core.victims.units import Unit, lost_work, units_of, work_since
+from app.core.victims.units import Unit, lost_work, pods_of, units_of, work_since
 from app.kit.quantities import amount_text
 from app.model.gang import Task
 from app.model.ids import NodeName
@@ -22,13 +25,32 @@ _Alike = tuple[int, NodeName]
 """What equal members have in common: the identity of their shape, and their pin."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """The work that running pods lose if they go, shape ``(P,)`` each.
+
+    ``since`` when it counts, in seconds since the epoch; ``lost`` as of
+    :func:`~app.core.victims.units.lost_work`.
+    """
+
+    since: NDArray[np.float64]
+    lost: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cycle: Cycle) -> "Work":
+        """The work that pods of the cycle's snapshot lose."""
+        running, now = cycle.snapshot.running, cycle.now
+        since = work_since(running, now=now)
+        return cls(since, lost_work(running, total=cycle.snapshot.total, saved=since, now=now))
+
+
 class VictimSearch:
     """Looks for the units that ``judgement`` lets go for the gang of ``proof``."""
 
     def __init__(
-        self, cycle: Cycle, proof: Proof, preemptor: Preemptor, judgement: Judgement
+        self, proof: Proof, preemptor: Preemptor, judgement: Judgement, *, work: Work
     ) -> None:
-        self._cycle = cycle
+        self._cycle = proof.cycle
         self.proof = proof
         self._preemptor = preemptor
         self.judgement = judgement
@@ -36,11 +58,7 @@ class VictimSearch:
         for task in proof.tasks:
             alike[id(task.shape), task.pinned].append(task)
         self._alike = alike
-        snapshot = cycle.snapshot
-        self._since = work_since(snapshot.running, now=cycle.now)
-        self._lost = lost_work(
-            snapshot.running, total=snapshot.total, saved=self._since, now=cycle.now
-        )
+        self._work = work
         self._problem = self._posed()
 
     def run(self) -> Solution | NoSolution:
@@ -49,8 +67,7 @@ class VictimSearch:
 
     def places_of(self, solution: Solution) -> Places | None:
         """The places of ``solution`` on which all filters agree; None: they agree on none."""
-        victims = [at for unit in solution.units for at in unit.pods]
-        return self.proof.places(victims, hint=self._hint(solution.places))
+        return self.proof.places(pods_of(solution.units), hint=self._hint(solution.places))
 
     def certificate(self, solution: Solution, places: Places) -> Mapping[str, object]:
         """The certificate of the decision, none of which is on the ledger."""
@@ -61,8 +78,8 @@ class VictimSearch:
             solution=replace(solution, places=_rows(grouped)),
             tasks=[[task for task, _ in some] for some in grouped],
             rule=self.judgement.rule,
-            lost=self._lost,
-            saved=self._since,
+            lost=self._work.lost,
+            saved=self._work.since,
             may_go_from=self.judgement.may_go_from,
             queue_shares=cycle.opened.queue_shares,
             admits=not cycle.in_play(self.proof.gang),
@@ -94,7 +111,7 @@ class VictimSearch:
             in_victim_order(cycle.opened, snapshot, self._preemptor, self.judgement.allowed),
             snapshot.running,
             account_of=cycle.ledger.gang,
-            lost=self._lost,
+            lost=self._work.lost,
         )
         wanted = [
             Wanted(finder.admits(some[0]), some[0].request, len(some))
@@ -105,23 +122,13 @@ class VictimSearch:
             running=snapshot.running,
             room=cycle.ledger.future_idle.copy(),
             wanted=wanted,
-            compatible=self._compatible,
+            compatible=lambda units: self.judgement.allows_together(u.pods for u in units),
             prove=self._prove,
         )
 
-    def _compatible(self, units: Sequence[Unit]) -> bool:
-        ledger = self._cycle.ledger
-        with ledger.trial():
-            for unit in units:
-                if not self.judgement.still_allows(unit.pods):
-                    return False
-                for at in unit.pods:
-                    ledger.evict(at)
-        return True
-
     def _prove(self, units: Sequence[Unit], hint: Rows | None) -> Rows | None:
-        victims = [at for unit in units for at in unit.pods]
-        found = self.proof.places(victims, hint=None if hint is None else self._hint(hint))
+        known = None if hint is None else self._hint(hint)
+        found = self.proof.places(pods_of(units), hint=known)
         return None if found is None else _rows(self._grouped(found))
 
     def _hint(self, rows: Rows) -> Mapping[_Alike, Sequence[int]]:

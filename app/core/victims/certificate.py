@@ -73,7 +73,7 @@ from app.core.policy import Preemptor, QueueShares
 from app.core.victims.bounds import places_on
 from app.core.victims.certificate_facts import ExceededBound, NodeFacts, QueueFacts
 from app.core.victims.problem import Problem, Solution, Witness, WitnessKind
-from app.core.victims.units import Unit, cost_of
+from app.core.victims.units import Unit, cost_of, pods_of
 from app.model.amounts import UNLIMITED
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, QueueName
@@ -127,8 +127,8 @@ class _Writer:
         kinds = [witness.kind for witness in self.solution.witnesses]
         self.is_exhaustive = WitnessKind.EXHAUSTIVE in kinds
         self.units = self.problem.units if self.is_exhaustive else self.solution.units
-        self.pods = list(dict.fromkeys(at for unit in self.units for at in unit.pods))
-        self.victims = [at for unit in self.solution.units for at in unit.pods]
+        self.pods = list(dict.fromkeys(pods_of(self.units)))
+        self.victims = pods_of(self.solution.units)
         self.nodes = NodeFacts(self.running, self.problem.room, self.problem.wanted, self._rows())
         self.queues = QueueFacts(ledger, decision.queue_shares, preemptor=self.gang)
         staying = zip(self.running.gangs, self.running.releasing.tolist(), strict=True)

@@ -55,6 +55,11 @@ class SetCost(NamedTuple):
     pods: int
 
 
+def pods_of(units: Iterable[Unit]) -> list[int]:
+    """The positions of all pods of ``units``, unit by unit."""
+    return [at for unit in units for at in unit.pods]
+
+
 def cost_of(units: Iterable[Unit]) -> SetCost:
     """The cost of ``units``, none of which has a pod of another one."""
     gangs, priority, lost, pods = 0, NO_PRIORITY, 0, 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.operations import Operations
-from app.sandbox.apiserver.target import Target
+from app.sandbox.apiserver.target import Target, success_status
 from app.sandbox.clock import timestamp
 from app.wire.documents import Document, items, section
 
@@ -30,13 +30,7 @@ def bind(
     _check_free(target, pod)
     if not dry_run:
         operations.store.put(PODS, _bound(pod, node, binding, now=operations.clock.now()))
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "code": 201,
-    }
+    return success_status()
 
 
 def _check_identity(target: Target, pod: Document, wanted: Document) -> None:

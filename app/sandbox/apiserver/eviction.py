@@ -24,7 +24,7 @@ from app.sandbox.apiserver.disruption import (
     is_ready,
 )
 from app.sandbox.apiserver.operations import Operations
-from app.sandbox.apiserver.target import Target
+from app.sandbox.apiserver.target import Target, success_status
 from app.sandbox.clock import timestamp
 from app.wire.documents import Document, condition, items, section
 
@@ -58,13 +58,7 @@ def evict(
         if error.reason == "Conflict" and asked is not None and not options.resource_version:
             raise _unread(asked) from error
         raise
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "code": 201,
-    }
+    return success_status()
 
 
 def _spent_on(pod: Document, disruption: Disruption, *, dry_run: bool) -> Document | None:

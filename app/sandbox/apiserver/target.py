@@ -1,4 +1,4 @@
-"""What a request is about, and what is said of an object that is not there."""
+"""What a request is about, and the answers that name no more than that."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.registry import ResourceKind
-from app.wire.documents import ObjectName
+from app.wire.documents import Document, ObjectName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +24,14 @@ class Target:
 
     def missing(self) -> errors.ApiError:
         return errors.not_found(self.kind.plural, self.kind.group, self.name)
+
+
+def success_status() -> Document:
+    """The answer to a subresource that was created."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": 201,
+    }
