@@ -139,8 +139,11 @@ class Decisions(Machine):
         )
         taken = [t for h, t in self.api.taken(before).items() if h != uid or t.node != node]
         free = self.api.idle(NodeName(node), taken)
+        place = before.members.get(uid)
+        is_settled = member.pod.pinned and place is not None and place.node != node
         expected = (
             movable
+            and not is_settled
             and self.api.has_group(member.pod)
             and not self.cache.groups[member.group].awaits
             and self.api.takes(NodeName(node), member.pod.shape)
