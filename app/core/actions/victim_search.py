@@ -1,7 +1,7 @@
 """The search for the victims of one gang: the solver's problem, and the ledger's answers to it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,13 +13,22 @@ from app.core.evicting import Judgement
 from app.core.policy import Preemptor
 from app.core.victims.candidates import in_victim_order
 from app.core.victims.certificate import Decision, certificate_of
-from app.core.victims.problem import Bound, BoundKind, NoSolution, Problem, Solution, Wanted
+from app.core.victims.certificate_facts import QueueFacts
+from app.core.victims.problem import (
+    Bound,
+    BoundKind,
+    Limit,
+    NoSolution,
+    Problem,
+    Solution,
+    Wanted,
+)
 from app.core.victims.problem import Places as Rows
 from app.core.victims.solver import solve
 from app.core.victims.units import Unit, lost_work, pods_of, units_of, work_since
 from app.kit.quantities import amount_text
 from app.model.gang import Task
-from app.model.ids import NodeName
+from app.model.ids import NodeName, QueueName
 
 _Alike = tuple[int, NodeName]
 """What equal members have in common: the identity of their shape, and their pin."""
@@ -59,6 +68,7 @@ class VictimSearch:
             alike[id(task.shape), task.pinned].append(task)
         self._alike = alike
         self._work = work
+        self._limits = dict(self._full_limits())
         self._problem = self._posed()
 
     def run(self) -> Solution | NoSolution:
@@ -99,7 +109,8 @@ class VictimSearch:
         name = self._cycle.snapshot.axis.names[bound.resource]
         asked, there = amount_text(name, bound.asked), amount_text(name, bound.there)
         if bound.kind is BoundKind.LIMIT:
-            return f"they hold {name} {there} under a limit of the queue that lacks {asked}"
+            queue = list(self._limits)[bound.wanted]
+            return f"they hold {name} {there} of queue {queue}, whose limit is short of {asked}"
         if bound.kind is BoundKind.NODE:
             return f"without them no node has more than {name} {there}, and a member asks {asked}"
         return f"without them {name} {there} is free, and the members ask {asked}"
@@ -124,7 +135,21 @@ class VictimSearch:
             wanted=wanted,
             compatible=lambda units: self.judgement.allows_together(u.pods for u in units),
             prove=self._prove,
+            limits=list(self._limits.values()),
         )
+
+    def _full_limits(self) -> Iterator[tuple[QueueName, Limit]]:
+        """What victims must free of the preemptor's queue, and in a tree of those above it."""
+        cycle, asked = self._cycle, self._preemptor.asked
+        facts = QueueFacts(cycle.ledger, cycle.opened.queue_shares, preemptor=self.proof.gang)
+        running = cycle.snapshot.running
+        lines = [facts.line(name) for name in running.queues.values]
+        for queue in facts.line(self.proof.gang.queue):
+            short = facts.before(queue) + asked - facts.limit(queue)
+            short[(asked <= 0) | (short < 0)] = 0
+            if short.any():
+                mine = np.array([*(queue in line for line in lines), False], dtype=np.bool_)
+                yield queue, Limit(mine[running.queues.codes] & running.counted, short)
 
     def _prove(self, units: Sequence[Unit], hint: Rows | None) -> Rows | None:
         known = None if hint is None else self._hint(hint)

@@ -174,16 +174,19 @@ class Quota:
         What its queue, and in a tree every queue above, keeps for others that only lack a node is
         not free (volcano.md §3.6); nor is what terminating pods have there, until they are gone.
         """
-        return self._fit(self.real.__getitem__, queue, task, task.request)
+        return self._fit_line(self.real.__getitem__, queue, task)
 
     def takes(self, preemptor: Preemptor) -> Refusal | None:
-        """Whether all that ``preemptor`` asks for fits the limits of its queue."""
-        first = preemptor.tasks[0]
-        return self._fit(self.real.__getitem__, preemptor.gang.queue, first, preemptor.asked)
+        """Whether all that ``preemptor`` asks for fits the limit of its queue.
+
+        What queues above it may hold is freed by victims below them.
+        """
+        queue, first = preemptor.gang.queue, preemptor.tasks[0]
+        return self._fit(self.real.__getitem__, self.line(queue)[:1], first, preemptor.asked)
 
     def permitted(self, queue: QueueName, task: Task) -> Refusal | None:
         """Whether one more ``task`` fits, were the cluster large enough."""
-        return self._fit(self.given, queue, task, task.request)
+        return self._fit_line(self.given, queue, task)
 
     def excess(self, queue: QueueName) -> Vector:
         """By how much the queue, or in a tree one above it, holds more than it is given."""
@@ -193,16 +196,19 @@ class Quota:
             over = np.maximum(over, limits.excess(held, limit=self.given(name)))
         return over
 
+    def _fit_line(
+        self, limit_of: Callable[[QueueName], Vector], queue: QueueName, task: Task
+    ) -> Refusal | None:
+        line = self.lines.get(queue)
+        return _not_leaf(queue) if line is None else self._fit(limit_of, line, task, task.request)
+
     def _fit(
         self,
         limit_of: Callable[[QueueName], Vector],
-        queue: QueueName,
+        line: Sequence[QueueName],
         task: Task,
         asked: Vector,
     ) -> Refusal | None:
-        line = self.lines.get(queue)
-        if line is None:
-            return _not_leaf(queue)
         for name in line:
             going = self._terminating(name)
             held = limits.with_terminating(self.held(name), going)

@@ -324,7 +324,7 @@ class _Writer:
             }
 
     def _witness(self, unit: Unit, witness: Witness) -> Json:
-        """A bound wherever one proves it; the solver knows none of the limits of queues."""
+        """A bound wherever one proves it."""
         bound = next(self._bounds_without(unit), None)
         if bound is not None:
             return {"kind": WitnessKind.BOUND.value, **bound._asdict()}

@@ -48,7 +48,7 @@ class Wanted:
 class Limit:
     """What victims must free at least of what a queue may hold, ``short``, shape ``(R,)``.
 
-    Running pods that ``count`` (shape ``(P,)``) are those in the queue, on whatever node.
+    ``counts`` (shape ``(P,)``) has the running pods that the queue holds, on whatever node.
     """
 
     counts: Mask

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.core.ledger import Ledger
 from app.core.policy import Candidate, Preemptor, QueueShare
 from app.core.victims.certificate import Decision, certificate_of
-from app.core.victims.problem import Places, Problem, Solution, Wanted
+from app.core.victims.problem import Limit, Places, Problem, Solution, Wanted
 from app.core.victims.solver import solve
 from app.core.victims.units import Unit, lost_work, units_of
 from app.model.amounts import UNLIMITED
@@ -181,6 +181,9 @@ def decided(case: Case, *, refused: Collection[frozenset[str]] = ()) -> Decided 
         held = int(ledger.queue(OWN).allocated[0]) - sum(own) + sum(case.wanted) * 1000
         return hint if held <= case.limit else None
 
+    mine = running.queues.codes == running.queues.values.get(OWN, len(running))
+    held = int(ledger.queue(OWN).allocated[0]) + sum(case.wanted) * 1000
+    short = np.array([max(held - case.limit, 0), 0, 0], dtype=np.int64)
     problem = Problem(
         units=units,
         running=running,
@@ -188,6 +191,7 @@ def decided(case: Case, *, refused: Collection[frozenset[str]] = ()) -> Decided 
         wanted=[Wanted(everywhere, some[0].request, len(some)) for some in tasks],
         compatible=lambda chosen: _compatible(case, ledger, chosen),
         prove=prove,
+        limits=[Limit(mine, short)],
     )
     solution = solve(problem)
     if not isinstance(solution, Solution) or not solution.units:
