@@ -14,6 +14,9 @@ EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
 JOB_ENDS: Final = "job"
 """The value where a policy of the owning job answers an eviction by ending all its pods."""
 
+EVICT_OVER_CAPABILITY: Final = "pumice.sh/evict-over-capability"
+"""Annotation of a queue: whether pods are evicted that it holds beyond its capability."""
+
 
 class GroupPhase(StrEnum):
     """PodGroup phases (volcano.md §4.1); a new group has the empty one."""

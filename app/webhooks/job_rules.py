@@ -12,8 +12,10 @@ from app.webhooks.job_queue import check_job_queue
 from app.webhooks.job_tasks import check_tasks, has_partitions
 from app.webhooks.job_volumes import check_volumes
 from app.webhooks.linting import lint_job
+from app.webhooks.own_annotations import check_annotations
 from app.webhooks.topology import check_topology
 from app.webhooks.world import Options, Request, World
+from app.wire import kinds
 from app.wire.findings import Findings, listed
 from app.wire.reading import integer, mapping, mappings, text, texts
 from app.wire.unstructured import Object
@@ -24,6 +26,7 @@ def check_new_job(request: Request, world: World) -> Findings:
     """Everything that is wrong with the job."""
     findings = Findings()
     check_job_name(name_of(request.item), findings)
+    check_annotations(request, kinds.JOBS, findings)
     check_job_spec(request.item, world.options, findings)
     queue = text(mapping(request.item.get("spec")).get("queue"))
     if queue:

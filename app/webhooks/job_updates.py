@@ -5,9 +5,11 @@ from itertools import count
 from typing import Any
 
 from app.webhooks.job_defaults import task_in_full
+from app.webhooks.own_annotations import check_annotations
 from app.webhooks.sameness import is_same
 from app.webhooks.topology import check_partitions, check_topology
 from app.webhooks.world import Request, World
+from app.wire import kinds
 from app.wire.findings import Findings, at
 from app.wire.reading import integer, mapping, mappings, number_or_none, sequence, text
 from app.wire.unstructured import Object, is_deleting
@@ -22,10 +24,16 @@ _OTHER = (
 
 
 def check_job_update(request: Request, _world: World) -> Findings:
-    """What is wrong with the change; nothing where the spec stays, so that an end never hangs."""
+    """What is wrong with the change.
+
+    Of the spec nothing where it stays, so that an end never hangs.
+    """
     findings = Findings()
+    if is_deleting(request.item):
+        return findings
+    check_annotations(request, kinds.JOBS, findings)
     new, old = mapping(request.item.get("spec")), mapping(request.old.get("spec"))
-    if new == old or is_deleting(request.item):
+    if new == old:
         return findings
     _check_sizes(request.item, findings)
     check_topology(new, "spec", findings)

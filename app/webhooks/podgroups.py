@@ -7,6 +7,7 @@ from app.model.ids import DEFAULT_QUEUE
 from app.model.pod import QUEUE_ANNOTATION
 from app.webhooks.job_queue import TAKING, not_found, state_of
 from app.webhooks.linting import lint_limit, lint_priority_class
+from app.webhooks.own_annotations import check_annotations
 from app.webhooks.topology import (
     BOTH_TIERS,
     check_topology,
@@ -14,6 +15,7 @@ from app.webhooks.topology import (
     lint_topology,
 )
 from app.webhooks.world import Facts, Request, World
+from app.wire import kinds
 from app.wire.findings import Findings, at
 from app.wire.reading import amounts, integer, mapping, mappings, text
 from app.wire.unstructured import Object
@@ -37,6 +39,7 @@ def check_new_group(request: Request, world: World) -> Findings:
     queue = text(spec.get("queue"))
     if queue:
         _check_queue(queue, world.facts, findings)
+    check_annotations(request, kinds.POD_GROUPS, findings)
     check_topology(spec, "spec", findings)
     for index, policy in enumerate(mappings(spec.get("subGroupPolicy"))):
         if has_both_tiers(policy):

@@ -3,6 +3,7 @@
 from app.model.ids import DEFAULT_QUEUE, ROOT_QUEUE
 from app.model.workload import QueueState
 from app.webhooks.job_queue import children_of, state_of
+from app.webhooks.own_annotations import check_annotations
 from app.webhooks.queue_amounts import (
     CAPABILITY,
     DESERVED,
@@ -23,6 +24,7 @@ from app.webhooks.queue_tree import (
     parent_of,
 )
 from app.webhooks.world import Request, World
+from app.wire import kinds
 from app.wire.findings import Findings
 from app.wire.reading import mapping, text
 from app.wire.unstructured import Object, is_deleting, name, spec
@@ -49,6 +51,7 @@ def check_queue(request: Request, world: World) -> Findings:
     queue, old = request.item, request.old
     if is_deleting(queue):
         return findings
+    check_annotations(request, kinds.QUEUES, findings)
     check_quantities(queue, findings)
     check_order(queue, findings)
     state = state_of(queue)

@@ -34,7 +34,8 @@ from app.controllers.job import completion, policies
 from app.controllers.job.members import Member, by_task
 from app.controllers.job.policies import Happening
 from app.controllers.job.view import UNLIMITED_RETRIES, Job, Task, moment
-from app.controllers.job.vocabulary import JOB_SIZE, STRANDED_SINCE, Event, Phase
+from app.controllers.job.vocabulary import JOB_SIZE, Event, Phase
+from app.core.gangs.stranded import STRANDED_SINCE
 from app.wire import unstructured
 from app.wire.unstructured import Object
 

@@ -9,9 +9,9 @@ from app.controllers.job.vocabulary import (
     ACCEPTED_COMMAND,
     JOB_SIZE,
     PARTITION_ID,
-    STRANDED_SINCE,
 )
 from app.core.gangs.job_minimum import Part, pods_needed
+from app.core.gangs.stranded import STRANDED_ACTION, STRANDED_AFTER, STRANDED_SINCE
 from app.model.ids import FILLED_IN
 from app.model.pod import TASK_SPEC
 from app.model.reached import REACHED
@@ -30,6 +30,8 @@ _NOT_COPIED: Final = frozenset(
         ACCEPTED_COMMAND,
         FILLED_IN,
         REACHED,
+        STRANDED_AFTER,
+        STRANDED_ACTION,
         *_OURS,
     }
 )

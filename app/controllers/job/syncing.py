@@ -31,8 +31,9 @@ from app.controllers.job.slots import Dealer, Slots, SlotSource
 from app.controllers.job.status import NOTHING, Why
 from app.controllers.job.sync import Replica
 from app.controllers.job.view import Job, moment
-from app.controllers.job.vocabulary import STRANDED_SINCE, Phase
+from app.controllers.job.vocabulary import Phase
 from app.controllers.ports import ApiError, Clock, Events, Failure
+from app.core.gangs.stranded import STRANDED_SINCE
 from app.jobplugins.plugin import PodOfJob
 from app.jobplugins.rules.problems import PluginError
 from app.model.pod import TASK_SPEC

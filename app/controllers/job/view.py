@@ -6,14 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from app.controllers.job.vocabulary import (
-    JOB_FORWARDING,
-    STRANDED_ACTION,
-    STRANDED_AFTER,
-    Action,
-    Event,
-    Phase,
-)
+from app.controllers.job.vocabulary import JOB_FORWARDING, Action, Event, Phase
+from app.core.gangs import stranded
+from app.core.gangs.stranded import StrandedAction
 from app.kit.durations import parse_duration
 from app.wire import times, unstructured
 from app.wire.errors import DecodeError
@@ -24,12 +19,10 @@ DEFAULT_RETRIES: Final = 3
 UNLIMITED_RETRIES: Final = -1
 
 
-_RESTART: Final = "restart"
-_STRANDED: Final[Mapping[str, Action]] = {
-    _RESTART: Action.RESTART_JOB,
-    "release": Action.ABORT_JOB,
+_STRANDED: Final[Mapping[StrandedAction, Action]] = {
+    StrandedAction.RESTART: Action.RESTART_JOB,
+    StrandedAction.RELEASE: Action.ABORT_JOB,
 }
-"""What :data:`STRANDED_ACTION` may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,22 +176,17 @@ class Job:
     @cached_property
     def stranded(self) -> Policy | None:
         """The answer to a gang that runs below its minimum for too long; None: there is none."""
-        said = unstructured.annotations(self.item)
-        action = _STRANDED.get(said.get(STRANDED_ACTION, _RESTART))
-        timeout_s = _seconds(said.get(STRANDED_AFTER, ""))
-        if action is None or timeout_s is None or timeout_s < 0:
+        rule = stranded.rule_of(unstructured.annotations(self.item))
+        if rule is None:
             return None
-        return Policy(action.value, frozenset({Event.STRANDED.value}), None, timeout_s)
+        action = _STRANDED[rule.action].value
+        return Policy(action, frozenset({Event.STRANDED.value}), None, rule.after_s)
 
     @property
     def stranded_problem(self) -> str:
         """Why the annotations about that ask for nothing, as people are told; else empty."""
-        said = unstructured.annotations(self.item)
-        if self.stranded is not None or not {STRANDED_AFTER, STRANDED_ACTION} & said.keys():
-            return ""
-        if said.get(STRANDED_ACTION, _RESTART) not in _STRANDED:
-            return f"annotation {STRANDED_ACTION}: use one of {', '.join(sorted(_STRANDED))}"
-        return f"annotation {STRANDED_AFTER}: use a duration such as 1h30m"
+        problem = stranded.unreadable(unstructured.annotations(self.item))
+        return str(problem) if problem is not None else ""
 
     @cached_property
     def has_policies(self) -> bool:
