@@ -159,11 +159,17 @@ class Place:
         size: int,
         *,
         minimum: int | None = None,
+        rank: str | None = None,
         spec: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> None:
-        """A PodGroup with its pods; `spec` is the group's, `fields` are the pods'."""
-        self.add_group(name, size if minimum is None else minimum, **(spec or {}))
+        """A PodGroup with its pods; `spec` is the group's, `fields` are the pods'.
+
+        `rank` is the priority class of all.
+        """
+        of_all = {} if rank is None else {"priorityClassName": rank}
+        fields |= of_all
+        self.add_group(name, size if minimum is None else minimum, **of_all, **(spec or {}))
         self.submit(workloads.members(name, size, **fields))
 
     def delete_pods(self, group: str) -> None:

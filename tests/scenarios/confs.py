@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+_PREEMPTING = Path(__file__).parents[2] / "scheduler-config" / "volcano-scheduler-preempting.conf"
 
 Plugin = str | dict[str, Any]
 """Its name, or its entry with arguments."""
@@ -19,6 +23,12 @@ def conf(*second: Plugin, first: tuple[Plugin, ...] = ()) -> str:
             "tiers": [{"plugins": [_entry(plugin) for plugin in tier]} for tier in tiers],
         }
     )
+
+
+def evicting(actions: str) -> str:
+    """The shipped conf that evicts, with these actions in the stead of its own."""
+    text = _PREEMPTING.read_text(encoding="utf-8")
+    return re.sub("^actions:.*$", f'actions: "{actions}"', text, count=1, flags=re.MULTILINE)
 
 
 def _entry(plugin: Plugin) -> dict[str, Any]:
