@@ -228,6 +228,8 @@ class Gang:
     """Whether pods may be evicted for the gang: no class, pod or template of it says ``Never``."""
     ends_whole: bool = False
     """Whether the gang's owner ends all members when one of them is evicted."""
+    preemptable: bool | None = None
+    """Whether members that say nothing of it themselves may be evicted; None: it does not say."""
 
     @property
     def called(self) -> str:

@@ -64,6 +64,15 @@ _EVICTED_NOBODY = "no candidate node for preemption"
 """What kube-scheduler says when it may evict on no node; it lets a nomination stand then."""
 
 
+def said_preemptable(annotations: Mapping[str, str], labels: Mapping[str, str]) -> bool | None:
+    """What a pod or a PodGroup says about its being evicted for others; None: nothing.
+
+    The annotation goes before the label. What cannot be read says no.
+    """
+    said = annotations.get(PREEMPTABLE, labels.get(PREEMPTABLE))
+    return None if said is None else boolean(said) is True
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """The controlling owner reference of a pod."""
@@ -142,12 +151,13 @@ class Pod:
 
     @property
     def preemptable(self) -> bool:
-        """Whether the pod may be evicted for others.
+        """Whether the pod itself lets others have its place."""
+        return self.preemptable_in(None)
 
-        It may, unless its annotation says no, or nothing that can be read.
-        """
-        said = self.annotations.get(PREEMPTABLE, self.labels.get(PREEMPTABLE))
-        return said is None or boolean(said) is True
+    def preemptable_in(self, said_by_group: bool | None) -> bool:
+        """Whether the pod may be evicted for others; a pod that says nothing goes by its group."""
+        said = said_preemptable(self.annotations, self.labels)
+        return (said_by_group if said is None else said) is not False
 
     @property
     def is_static(self) -> bool:

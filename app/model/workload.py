@@ -8,6 +8,7 @@ from typing import Any, Final
 from app.model.amounts import Amounts
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
 from app.model.parts import Policies
+from app.model.pod import said_preemptable
 
 EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
 """Annotation of a PodGroup: what ends when one of its pods is evicted."""
@@ -95,6 +96,11 @@ class PodGroup:
     def ends_whole(self) -> bool:
         """Whether the loss of one member ends all, as its owner says (:data:`EVICTION_ENDS`)."""
         return self.annotations.get(EVICTION_ENDS) == JOB_ENDS
+
+    @property
+    def preemptable(self) -> bool | None:
+        """What the group says about the eviction of members that do not say; None: nothing."""
+        return said_preemptable(self.annotations, self.labels)
 
     @property
     def minimum(self) -> tuple[object, ...]:

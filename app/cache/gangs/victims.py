@@ -24,7 +24,7 @@ def foreign_victim(pod: Pod) -> Victim:
 
 def member_victim(member: Member, group: Group) -> Victim:
     """A member of ``group`` as a victim."""
-    pod = member.pod
+    pod, pod_group = member.pod, group.pod_group
     return Victim(
         uid=pod.uid,
         namespace=pod.namespace,
@@ -35,7 +35,7 @@ def member_victim(member: Member, group: Group) -> Victim:
         request=pod.shape.requests,
         priority=pod.priority,
         priority_class=pod.priority_class,
-        preemptable=pod.preemptable,
+        preemptable=pod.preemptable_in(pod_group.preemptable if pod_group else None),
         deleting=pod.deleting,
         gang=group.key,
         queue=group.queue,

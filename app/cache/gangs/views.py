@@ -147,6 +147,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         yields_until=group.yields_until,
         preempts=may_preempt(group, classes),
         ends_whole=pod_group is not None and pod_group.ends_whole,
+        preemptable=pod_group.preemptable if pod_group else None,
     )
 
 

@@ -16,10 +16,7 @@ from app.core.combining import trailing_number
 from app.core.ledger import Ledger
 from app.core.points import Opened
 from app.core.policy import Candidate, Preemptor
-from app.model.booleans import boolean
-from app.model.gang import Gang
 from app.model.ids import GroupKey, PodUid, QueueName
-from app.model.pod import PREEMPTABLE
 from app.model.reason import Spared
 from app.model.resources import Mask, Rows
 from app.model.running import Protection, Running
@@ -153,19 +150,13 @@ def _of_unreclaimable_queues(snapshot: Snapshot) -> Mask:
 
 
 def _unpreemptable_by_group(snapshot: Snapshot) -> Mask:
-    """Members of groups that say for all of them that they are not preemptable."""
-    keeps: dict[GroupKey, bool] = {}
-    for key in _gangs(snapshot.running):
-        if key not in keeps:
-            keeps[key] = _is_kept(snapshot.gangs.get(key))
-    flags = [keeps[key] for key in _gangs(snapshot.running)]
-    mask: Mask = np.array([*flags, False], dtype=np.bool_)[snapshot.running.kinds.codes]
+    """Members that say nothing themselves, of groups that say that they are not preemptable."""
+    running, gangs = snapshot.running, snapshot.gangs
+    flags = [key in gangs and gangs[key].preemptable is False for key in _gangs(running)]
+    mask: Mask = np.array([*flags, False], dtype=np.bool_)[running.kinds.codes]
+    for at in np.flatnonzero(mask).tolist():
+        mask[at] = not running.pods[at].preemptable_in(False)
     return mask
-
-
-def _is_kept(gang: Gang | None) -> bool:
-    said = None if gang is None else gang.annotations.get(PREEMPTABLE)
-    return said is not None and boolean(said) is not True
 
 
 def _gangs(running: Running) -> list[GroupKey]:

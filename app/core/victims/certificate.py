@@ -256,7 +256,7 @@ class _Writer:
             "counted": bool(running.counted[at]),
             "bound": bool(running.bound[at]),
             "releasing": bool(running.releasing[at]),
-            "preemptable": pod.preemptable,
+            "preemptable": pod.preemptable_in(gang.preemptable),
             "foreign": running.gangs[at] == NO_GROUP,
             "static": owner == "Node",
             "daemonSet": owner == "DaemonSet",

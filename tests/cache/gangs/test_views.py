@@ -9,7 +9,7 @@ from app.cache.gangs.views import task_priority
 from app.model.gang import Gang
 from app.model.ids import NodeName, group_key
 from app.model.job import Template
-from app.model.pod import GROUP_ANNOTATION
+from app.model.pod import GROUP_ANNOTATION, PREEMPTABLE
 from app.model.workload import EVICTION_ENDS, PodGroup, PriorityClass
 from tests.builders import make_pod, make_shape
 
@@ -45,7 +45,7 @@ class Rig:
     def __init__(self) -> None:
         self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
 
-    def group(self, *, priority_class: str = "", ends: str = "") -> None:
+    def group(self, *, priority_class: str = "", ends: str = "", **said: Any) -> None:
         self.cache.set_group(
             PodGroup(
                 "default",
@@ -55,7 +55,7 @@ class Rig:
                 created=0.0,
                 min_member=1,
                 priority_class=priority_class,
-                annotations={EVICTION_ENDS: ends} if ends else {},
+                **({"annotations": {EVICTION_ENDS: ends} if ends else {}} | said),
                 owner_uid="j",
             )
         )
@@ -147,3 +147,22 @@ def test_a_group_whose_owner_says_so_ends_whole(rig: Rig) -> None:
     assert rig.view.ends_whole
     rig.group(ends="nothing")
     assert not rig.view.ends_whole
+
+
+@pytest.mark.parametrize(
+    ("annotations", "labels", "says"),
+    [
+        ({}, {}, None),
+        ({PREEMPTABLE: "false"}, {}, False),
+        ({}, {PREEMPTABLE: "false"}, False),
+        ({PREEMPTABLE: "true"}, {PREEMPTABLE: "false"}, True),
+        ({PREEMPTABLE: "perhaps"}, {PREEMPTABLE: "true"}, False),
+    ],
+)
+def test_a_group_says_by_annotation_or_label_whether_its_members_may_be_evicted(
+    rig: Rig, annotations: dict[str, str], labels: dict[str, str], says: bool | None
+) -> None:
+    rig.group(annotations=annotations, labels=labels)
+    assert rig.view.preemptable is says
+    rig.group()
+    assert rig.view.preemptable is None

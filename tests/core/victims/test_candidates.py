@@ -100,13 +100,28 @@ def test_protected_pods_are_counted_and_never_go(protection: Protection) -> None
     assert found(snapshot, gang) == ({"g-0"}, 2, (Spared(PROTECTED[protection], 1),))
 
 
-@pytest.mark.parametrize("said", ["false", "no idea"])
-def test_a_group_may_say_for_all_its_members_that_they_are_not_preemptable(said: str) -> None:
+def test_a_group_may_say_for_its_members_that_they_are_not_preemptable() -> None:
     gang = wants("mine")
-    kept = runs("kept", 2, annotations={"volcano.sh/preemptable": said})
-    open_ = runs("open", 1, annotations={"volcano.sh/preemptable": "true"})
+    kept, open_ = runs("kept", 2, preemptable=False), runs("open", 1, preemptable=True)
     snapshot = cluster(kept, open_, waits=(gang,))
     assert found(snapshot, gang) == ({"open-0"}, 3, (Spared("not preemptable", 2),))
+
+
+def test_a_pod_that_says_itself_that_it_is_preemptable_goes_before_its_group() -> None:
+    gang = wants("mine")
+    kept = runs("kept", 2, preemptable=False)
+    pods = [
+        Runs(
+            make_pod(pod.name, annotations={"volcano.sh/preemptable": said}),
+            0,
+            gang=kept.gang.key,
+            queue=QueueName("default"),
+            counted=True,
+        )
+        for (pod, _), said in zip(kept.pods, ("true", "1"), strict=True)
+    ]
+    snapshot = make_snapshot(gangs=(kept.gang, gang), running=make_running(pods))
+    assert found(snapshot, gang) == ({"kept-0", "kept-1"}, 2, ())
 
 
 def test_pods_that_go_already_or_do_not_go_are_no_candidates() -> None:

@@ -130,6 +130,29 @@ def test_pods_of_ours_that_say_so_are_not_evicted(
     assert victims.strike("v") is strike
 
 
+@pytest.mark.parametrize(
+    ("group", "pod", "strike"),
+    [
+        ({"annotations": {PREEMPTABLE: "false"}}, {}, Strike.NOT_PREEMPTABLE),
+        ({"labels": {PREEMPTABLE: "false"}}, {}, Strike.NOT_PREEMPTABLE),
+        ({"labels": {PREEMPTABLE: "false"}}, {"labels": {PREEMPTABLE: "true"}}, None),
+        ({"annotations": {PREEMPTABLE: "true"}}, {}, None),
+        (
+            {"annotations": {PREEMPTABLE: "true"}},
+            {"labels": {PREEMPTABLE: "false"}},
+            Strike.NOT_PREEMPTABLE,
+        ),
+    ],
+)
+def test_a_pod_that_says_nothing_is_preemptable_as_its_group_says(
+    group: dict[str, Any], pod: dict[str, Any], strike: Strike | None
+) -> None:
+    victims = Victims()
+    victims.group("g", minimum=1, **group)
+    victims.pod("a", group="g", **pod)
+    assert victims.strike("a") is strike
+
+
 def test_a_gang_keeps_its_minimum() -> None:
     victims = Victims()
     victims.group("g", minimum=2)
