@@ -257,8 +257,10 @@ class ClusterCache:
 
     def set_queue(self, queue: Queue) -> None:
         """Add or replace a queue."""
-        for limits in (queue.capability, queue.deserved, queue.guarantee):
+        groups = queue.node_group_limits or {}
+        for limits in (queue.capability, queue.deserved, queue.guarantee, *groups.values()):
             self.node_usage.vector(limits)
+        self.registry.limit_by_node_groups(queue.name, limited=bool(groups))
         before = self.queues.get(queue.name)
         if before is None or before.limits != queue.limits:
             self.signals.note_overfull()
@@ -285,6 +287,7 @@ class ClusterCache:
 
     def drop_queue(self, name: QueueName) -> None:
         """Forget a queue."""
+        self.registry.limit_by_node_groups(name, limited=False)
         if self.queues.pop(name, None) is not None:
             self.signals.note_dirty()
             self.registry.look_again()

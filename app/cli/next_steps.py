@@ -23,6 +23,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "ResourceQuota": "raise the ResourceQuota of the namespace",
     "NotEnoughResources": "wait for running jobs to end, or ask for less per pod",
     "NoNodeFits": "compare node selectors, tolerations and requests with the nodes",
+    "NodeGroup": "compare the affinity of {limiting} and its limits per node group with the label "
+    "volcano.sh/nodegroup-name of the nodes",
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "
     "Pumice tries these nodes again by itself, within a minute (--veto-time)",
     "SchedulerRefuses": "mend what kube-scheduler says of the pod; it tries it again by itself",

@@ -124,3 +124,5 @@ class Opened:
     scoring = Point(lambda h: h.scoring, combining.sum_of_weights, "enableNodeOrder")
     node_scores = Point(lambda h: h.node_score, combining.in_order, "enableNodeOrder")
     """Scores of nodes that are added to what ``scoring`` gives."""
+    place_classes = Point(lambda h: h.place_class, combining.in_order)
+    """Each says with which others a place may be exchanged, and all must hold."""

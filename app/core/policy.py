@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from app.core.ledger import Ledger
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.eviction import EvictionAction
+from app.model.exchange import Exchange
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.parts import Part
 from app.model.pod import Pod
-from app.model.reason import Refusal
+from app.model.reason import Cause, Refusal
 from app.model.resources import Mask, Matrix, Rows, Scores, Vector
 from app.model.running import Running
 from app.model.snapshot import Snapshot
@@ -115,12 +116,16 @@ shape and request alone, or futile attempts would be repeated or spared wrongly.
 class NodeRule:
     """Which nodes a task of a gang may go to; ``text`` is what is said of a node that is refused.
 
-    ``allows`` answers for each of the given nodes.
+    ``allows`` answers for each of the given nodes. Where the rule alone keeps the task from them,
+    the refusal is of its ``cause``, and ``details`` are the numbers and names that it tells of the
+    nodes which are refused.
     """
 
     text: str
     key: NodeKey
     allows: Callable[[Gang, Task, NodesNow], Mask]
+    cause: Cause = Cause.NO_NODE_FITS
+    details: Callable[[Gang, Task, NodesNow], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +134,10 @@ class NodeScore:
 
     key: NodeKey
     score: Callable[[Gang, Task, NodesNow], Scores]
+
+
+PlaceClass = Callable[[Gang, Task, int], Exchange]
+"""The class of the place that a task of a gang has on the node of a row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,6 +289,7 @@ class Hooks:
     predicates: Predicates | None = None
     node_rules: Sequence[NodeRule] | None = None
     node_score: NodeScore | None = None
+    place_class: PlaceClass | None = None
     queue_shares: QueueShares | None = None
     starving: GangTest | None = None
     pipelined: Enqueueable | None = None

@@ -26,6 +26,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.CLUSTER_OVERUSED: "waiting for room in the cluster",
     Cause.NAMESPACE_QUOTA: "waiting for the namespace's resource quota",
     Cause.NO_NODE_FITS: "waiting for a node that fits",
+    Cause.NODE_GROUP: "waiting for a node of the queue's node groups",
     Cause.VETOED: "refused by another filter, waiting for another node",
     Cause.SCHEDULER_REFUSES: "waiting until kube-scheduler's own filters let all members through",
     Cause.IN_PREBIND: "waiting for volumes or devices of a member",

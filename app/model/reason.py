@@ -36,6 +36,7 @@ class Cause(StrEnum):
     CLUSTER_OVERUSED = "ClusterOverused"
     NAMESPACE_QUOTA = "ResourceQuota"
     NO_NODE_FITS = "NoNodeFits"
+    NODE_GROUP = "NodeGroup"
     VETOED = "Vetoed"
     SCHEDULER_REFUSES = "SchedulerRefuses"
     IN_PREBIND = "InPreBind"
@@ -52,6 +53,7 @@ NODES_MAY_HELP = frozenset(
     {
         Cause.NOT_ENOUGH_RESOURCES,
         Cause.NO_NODE_FITS,
+        Cause.NODE_GROUP,
         Cause.VETOED,
         Cause.CLUSTER_OVERUSED,
         Cause.QUEUE_OVERUSED,

@@ -5,6 +5,7 @@ Arrays are read-only; ``N`` nodes, ``R`` resources of the axis.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,6 +92,14 @@ class QueueUsage:
     """The part of ``inqueue`` that groups with places may still claim; None: nothing."""
 
 
+class MemberPlace(NamedTuple):
+    """Where a member of ``role`` is, or has a place, or a slot; ``request`` has the shape (R,)."""
+
+    node: NodeName
+    role: str
+    request: Vector
+
+
 @dataclass(frozen=True, slots=True)
 class Veto:
     """The stock filters refused ``node`` for ``shape`` (volumes, devices, …)."""
@@ -158,6 +167,9 @@ class Snapshot:
     outlook: int = 0
     """Changes whenever something does that may help groups that were set aside."""
     vetoes: frozenset[Veto] = frozenset()
+    places: Mapping[GroupKey, tuple[MemberPlace, ...]] = field(default_factory=dict)
+    """Where members of groups are, that hold room: of groups that say which of their roles belong
+    together, and of those in queues with limits per node group."""
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     asked_of_cordoned: Vector | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from app.model.amounts import Amounts
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
@@ -17,6 +17,15 @@ JOB_ENDS: Final = "job"
 
 EVICT_OVER_CAPABILITY: Final = "pumice.sh/evict-over-capability"
 """Annotation of a queue: whether pods are evicted that it holds beyond its capability."""
+AFFINITY: Final = "volcano.sh/task-topology-affinity"
+ANTI_AFFINITY: Final = "volcano.sh/task-topology-anti-affinity"
+TASK_ORDER: Final = "volcano.sh/task-topology-task-order"
+TASK_TOPOLOGY: Final = frozenset({AFFINITY, ANTI_AFFINITY, TASK_ORDER})
+"""Annotations of a PodGroup: which tasks belong together, which do not, and in what order."""
+NODE_GROUP: Final = "volcano.sh/nodegroup-name"
+"""Label of a node: the node group that it belongs to."""
+NODE_GROUP_LIMITS: Final = "volcano.sh/nodegroup-resource-limits"
+"""Annotation of a queue: a JSON object, node group -> resource list."""
 
 
 class GroupPhase(StrEnum):
@@ -93,6 +102,11 @@ class PodGroup:
         return group_key(self.namespace, self.name)
 
     @property
+    def tells_tasks_apart(self) -> bool:
+        """Whether the group says which of its tasks belong together, and which do not."""
+        return not self.annotations.keys().isdisjoint(TASK_TOPOLOGY)
+
+    @property
     def ends_whole(self) -> bool:
         """Whether the loss of one member ends all, as its owner says (:data:`EVICTION_ENDS`)."""
         return self.annotations.get(EVICTION_ENDS) == JOB_ENDS
@@ -106,6 +120,30 @@ class PodGroup:
     def minimum(self) -> tuple[object, ...]:
         """What must be placed together, to be compared; a status counts in ``generation`` too."""
         return self.min_member, self.role_minimum, self.sub_groups, self.min_resources
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupRules:
+    """A queue's ``affinity``: names of node groups (:data:`NODE_GROUP`), in the order given.
+
+    ``required`` and ``preferred`` are those of ``nodeGroupAffinity``, ``banned`` and ``avoided``
+    the required and the preferred ones of ``nodeGroupAntiAffinity``.
+    """
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    banned: tuple[str, ...] = ()
+    avoided: tuple[str, ...] = ()
+
+    @property
+    def are_set(self) -> bool:
+        """Whether the rules name any group."""
+        return bool(self.required or self.preferred or self.banned or self.avoided)
+
+    def allow(self, group: str) -> bool:
+        """Whether pods may go to nodes of ``group``: what is avoided is not forbidden."""
+        wanted = group in self.required or group in self.preferred
+        return group in self.avoided or (wanted and group not in self.banned)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +167,10 @@ class Queue:
     annotations: Mapping[str, str] = field(default_factory=dict)
     allocated: Amounts = ()
     """``status.allocated`` as stored (to write it only on change)."""
-    affinity: Mapping[str, Any] | None = None
+    node_groups: NodeGroupRules | None = None
+    """On which node groups its pods go; None: the queue does not say."""
+    node_group_limits: Mapping[str, Amounts] | None = field(default_factory=dict)
+    """How much its pods may take of node groups together; None: the annotation is malformed."""
     deleting: bool = False
 
     @property
@@ -141,7 +182,8 @@ class Queue:
     def limits(self) -> tuple[object, ...]:
         """What decides how much the queue may hold, to be compared: most updates are of status."""
         shares = self.weight, self.capability, self.deserved, self.guarantee
-        return (*shares, self.parent, self.is_open, self.in_order)
+        groups = self.node_groups, self.node_group_limits
+        return (*shares, *groups, self.parent, self.is_open, self.in_order)
 
 
 @dataclass(frozen=True, slots=True)

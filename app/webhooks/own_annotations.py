@@ -1,4 +1,4 @@
-"""Annotations of ours on jobs, PodGroups and queues: each is readable and on a kind that heeds it.
+"""Annotations that rule planning, on jobs, PodGroups and queues: readable, on a kind that heeds it.
 
 A value that cannot be read would be left unheeded, so it is refused. Of a change only the
 annotations that differ are judged, so that no end or write of a controller hangs on an old value.
@@ -11,11 +11,13 @@ from app.core.gangs import stranded
 from app.core.gangs.stranded import STRANDED_ACTION, STRANDED_AFTER
 from app.core.protection.run_time import MINIMUM_RUN_TIME, parse_run_time
 from app.model.booleans import boolean
-from app.model.workload import EVICT_OVER_CAPABILITY
+from app.model.workload import EVICT_OVER_CAPABILITY, NODE_GROUP_LIMITS
 from app.webhooks.world import Request
 from app.wire import kinds
+from app.wire.errors import DecodeError
 from app.wire.findings import Findings
 from app.wire.kinds import Resource
+from app.wire.objects.queues import node_group_limits
 from app.wire.reading import text
 from app.wire.unstructured import annotations
 
@@ -28,7 +30,7 @@ class _Rule(NamedTuple):
 
 
 def check_annotations(request: Request, kind: Resource, findings: Findings) -> None:
-    """Refuse annotations of ours that cannot be read, and warn of those that ``kind`` ignores."""
+    """Refuse annotations that cannot be read, and warn of those that ``kind`` ignores."""
     given = {key: text(value) for key, value in annotations(request.item).items()}
     before = annotations(request.old)
     for key, rule in _RULES.items():
@@ -59,6 +61,14 @@ def _over_capability(given: Mapping[str, str]) -> str:
     return ""
 
 
+def _node_group_limits(given: Mapping[str, str]) -> str:
+    try:
+        node_group_limits(given[NODE_GROUP_LIMITS])
+    except DecodeError as error:
+        return f'{error}; write a resource list for each node group: {{"a": {{"cpu": "8"}}}}'
+    return ""
+
+
 def _stranded_after(given: Mapping[str, str]) -> str:
     found = stranded.unreadable(given)
     if found is None or found.annotation != STRANDED_AFTER:
@@ -84,6 +94,7 @@ _GANGS: Final = (kinds.JOBS, kinds.POD_GROUPS)
 _RULES: Final[Mapping[str, _Rule]] = {
     MINIMUM_RUN_TIME: _Rule((kinds.QUEUES,), _run_time),
     EVICT_OVER_CAPABILITY: _Rule((kinds.QUEUES,), _over_capability),
+    NODE_GROUP_LIMITS: _Rule((kinds.QUEUES,), _node_group_limits),
     STRANDED_AFTER: _Rule(_GANGS, _stranded_after),
     STRANDED_ACTION: _Rule(_GANGS, _stranded_action),
 }

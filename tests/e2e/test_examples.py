@@ -55,6 +55,8 @@ EXPECTED = {
     "jobs/simple.yaml": "Completed",
     "queues/deployment-queue.yaml": "Open",
     "queues/deployment.yaml": "Running",
+    "queues/node-groups-jobs.yaml": "Running",
+    "queues/node-groups.yaml": "Open",
     "queues/tree-jobs.yaml": "Running",
     "queues/tree.yaml": "Open",
     "scheduling/fair-share-cpu.yaml": "Running",

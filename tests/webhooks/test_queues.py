@@ -23,6 +23,26 @@ def with_path(path: str, weights: str, called: str = "new") -> Object:
     return given
 
 
+@pytest.mark.parametrize(
+    ("limits", "fault"),
+    [
+        ('{"a": {"cpu": "2"}}', ""),
+        ("", ""),
+        ('{"a": {"cpu": "two"}}', "a.cpu:"),
+        ("cpu 2", "not JSON"),
+        ('{"a": 2}', "Expected `object | null`, got `int`"),
+    ],
+)
+def test_limits_per_node_group_must_be_readable(limits: str, fault: str) -> None:
+    given = new_queue("new")
+    given["metadata"]["annotations"] = {"volcano.sh/nodegroup-resource-limits": limits}
+    verdict = ask("/queues/validate", given)
+    assert verdict.allowed is (not fault)
+    if fault:
+        assert "metadata.annotations[volcano.sh/nodegroup-resource-limits]: " in verdict.message
+        assert fault in verdict.message
+
+
 def guaranteed(**amounts: Any) -> Object:
     return {"resource": amounts}
 

@@ -12,6 +12,7 @@ from app.core.placement.taints import bears_cordon
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 from app.model.resources import Vector
+from app.model.snapshot import MemberPlace
 
 Views = dict[GroupKey, Gang]
 
@@ -33,9 +34,17 @@ class GangViews:
     """Pending ones of which some role has a rule about other pods."""
     bearing: Views = field(default_factory=dict)
     """Pending ones of which some role may go to cordoned nodes."""
+    places: dict[GroupKey, tuple[MemberPlace, ...]] = field(default_factory=dict)
+    """Of groups whose members' nodes matter: see :class:`~app.model.snapshot.Snapshot`."""
 
-    def put(self, view: Gang, *, pending: bool) -> None:
-        """Add or replace; ``pending``: it needs a decision."""
+    def put(
+        self, view: Gang, *, pending: bool, places: tuple[MemberPlace, ...] | None = None
+    ) -> None:
+        """Add or replace; ``pending``: it needs a decision. ``places`` None: they do not matter."""
+        if places is None:
+            self.places.pop(view.key, None)
+        else:
+            self.places[view.key] = places
         self.all[view.key] = view
         file_under(self.pending, view.key, view, wanted=pending)
         file_under(self.awaited, view.key, view, wanted=pending and view.is_awaited)
@@ -61,6 +70,7 @@ class GangViews:
 
     def drop(self, key: GroupKey) -> None:
         """The group is gone."""
+        self.places.pop(key, None)
         for part in (
             self.all,
             self.pending,

@@ -12,13 +12,13 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import PLACED_KINDS, MemberState
 from app.cache.gangs.signals import Signals
 from app.cache.gangs.sums import Part, QueueSums, part_of
-from app.cache.gangs.views import gang_view, task_of
+from app.cache.gangs.views import gang_view, places_of, task_of
 from app.cache.nodes.usage import NodeUsage
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.job import Template
 from app.model.pod import QUEUE_ANNOTATION
-from app.model.snapshot import QueueUsage
+from app.model.snapshot import MemberPlace, QueueUsage
 from app.model.workload import Namespace, PodGroup, PriorityClass
 
 
@@ -50,6 +50,7 @@ class Registry:
         self._is_behind = False
         """Whether one of these is no single pod, or is other than just on its way."""
         self._views = GangViews()
+        self._limited: set[QueueName] = set()
         self._parts: dict[GroupKey, Part] = {}
         self._sums = QueueSums()
 
@@ -211,7 +212,7 @@ class Registry:
             if before is not None and not _counts_alike(before, view):
                 for uid in group.members:
                     self._node_usage.tell(uid)
-            self._views.put(view, pending=key in self.pending)
+            self._views.put(view, pending=key in self.pending, places=self._places(group))
             self._forget_part(key)
             part = self._parts[key] = part_of(view)
             self._sums.put(part)
@@ -240,6 +241,22 @@ class Registry:
 
     def _view(self, group: Group) -> Gang:
         return gang_view(group, vector=self._node_usage.vector, classes=self.classes)
+
+    def _places(self, group: Group) -> tuple[MemberPlace, ...] | None:
+        of_group = group.pod_group
+        if group.queue in self._limited or (of_group and of_group.tells_tasks_apart):
+            return places_of(group, self._node_usage.vector)
+        return None
+
+    def limit_by_node_groups(self, queue: QueueName, *, limited: bool) -> None:
+        """Note whether ``queue`` has limits per node group: then its groups tell their places."""
+        if (queue in self._limited) is limited:
+            return
+        (self._limited.add if limited else self._limited.discard)(queue)
+        for key, group in self.groups.items():
+            if group.queue == queue:
+                self._unviewed[key] = group
+                self._is_behind = True
 
     def _forget(self, group: Group) -> None:
         for table in (self.groups, self._unviewed, self.pending, self.reserved, self.aside):

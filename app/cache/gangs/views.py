@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import READY_KINDS, SCHEDULED_KINDS, VALID_KINDS, MemberState
+from app.cache.gangs.members import (
+    PLACED_KINDS,
+    READY_KINDS,
+    SCHEDULED_KINDS,
+    VALID_KINDS,
+    MemberState,
+)
 from app.cache.gangs.missing import awaits_nobody, hidden_by_role
 from app.cache.nodes.usage import read_only
 from app.model.amounts import Amounts, is_best_effort
@@ -14,6 +20,7 @@ from app.model.integers import int32
 from app.model.parts import NO_SUB_GROUP, SubGroup, by_sub_group
 from app.model.pod import Pod
 from app.model.resources import Vector
+from app.model.snapshot import MemberPlace
 from app.model.workload import PriorityClass
 
 ToVector = Callable[[Amounts], Vector]
@@ -149,6 +156,19 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         ends_whole=pod_group is not None and pod_group.ends_whole,
         preemptable=pod_group.preemptable if pod_group else None,
     )
+
+
+def places_of(group: Group, vector: ToVector) -> tuple[MemberPlace, ...]:
+    """Where members and slots of ``group`` are that hold room. Cost: the number of all members."""
+    held = [
+        MemberPlace(member.charged_node, member.pod.role, vector(member.pod.shape.requests))
+        for member in group.members.values()
+        if member.kind in PLACED_KINDS
+    ]
+    held += [
+        MemberPlace(slot.node, slot.role, vector(slot.request)) for slot in group.slots.values()
+    ]
+    return tuple(held)
 
 
 def asks_like(group: Group, view: Gang) -> bool:

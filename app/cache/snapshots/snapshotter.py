@@ -83,6 +83,7 @@ class Snapshotter:
             ports=self._ports(table.index),
             outlook=cache.registry.outlook,
             vetoes=vetoes,
+            places=dict(views.places),
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),
             asked_of_cordoned=views.asked_of_cordoned if table.cordoned else None,

@@ -180,7 +180,7 @@ class _Contest:
             cycle.admit(gang)
         cycle.ledger.commit(gang)
         pods = tuple(self._victim(at, judgement.rule(at)) for at in victims)
-        kept = self._pipelined(places)
+        kept = self._pipelined(gang, places)
         plan = EvictionPlan(self.action, gang.key, pods, kept, admits, certificate)
         cycle.evict(plan, gang, waits_for(gang, [f"{pod.namespace}/{pod.name}" for pod in pods]))
 
@@ -190,6 +190,8 @@ class _Contest:
         queue = snapshot.gangs[key].queue
         return VictimPod(pod.uid, pod.namespace, pod.name, pod.node, key, queue, rule)
 
-    def _pipelined(self, places: Places) -> tuple[PipelinedPlace, ...]:
-        nodes = self.cycle.snapshot.table.nodes
-        return tuple(PipelinedPlace(task, nodes[row].name, task.exchange) for task, row in places)
+    def _pipelined(self, gang: Gang, places: Places) -> tuple[PipelinedPlace, ...]:
+        nodes, class_of = self.cycle.snapshot.table.nodes, self.cycle.place_class
+        return tuple(
+            PipelinedPlace(task, nodes[row].name, class_of(gang, task, row)) for task, row in places
+        )

@@ -238,6 +238,13 @@ class Cycle:
         else:
             self.ledger.place(gang, task, node=row)
 
+    def place_class(self, gang: Gang, task: Task, row: int) -> Exchange:
+        """The class of the place that ``task`` has on the node of ``row``."""
+        found = task.exchange
+        for class_of in self.opened.place_classes:
+            found = found.narrowed(class_of(gang, task, row))
+        return found
+
     def plugin_keys(self, gang: Gang, tasks: Sequence[Task]) -> tuple[Hashable, ...]:
         """What the answers of plugins about nodes for ``tasks`` depend on; empty: none has any."""
         asked = [rule.key for rule in self.opened.node_rules]
@@ -258,7 +265,7 @@ class Cycle:
         """Put placements that stand on the ledger into the plan, of that class at most."""
         nodes = self.snapshot.table.nodes
         placements = tuple(
-            Placement(e.task, nodes[e.node].name, e.task.exchange.narrowed(exchange))
+            Placement(e.task, nodes[e.node].name, self.place_class(*e[:3]).narrowed(exchange))
             for e in entries
         )
         served = self._served.setdefault(gang.key, set())

@@ -6,7 +6,8 @@ since is asked anew: the nodes that the ledger has touched, all of them when the
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,17 @@ FEW = 16
 """When more than one in this many nodes was touched, all are asked for again."""
 
 _Item = TypeVar("_Item", np.bool_, np.float64)
+
+
+class Barred(NamedTuple):
+    """The nodes that a rule forbids for a task, shape ``(N,)``.
+
+    ``details`` tells of some of them, shape ``(N,)`` too, in words; empty: nothing.
+    """
+
+    rule: NodeRule
+    nodes: Mask
+    details: Callable[[Mask], str]
 
 
 @dataclass(slots=True, eq=False)
@@ -89,9 +101,9 @@ class ByPlugins:
         free: Matrix,
         touched: Sequence[int],
     ) -> None:
+        self._free = free
         self._rules = [
-            (rule.text, _Answers(rule.key, rule.allows, free=free, touched=touched))
-            for rule in rules
+            (rule, _Answers(rule.key, rule.allows, free=free, touched=touched)) for rule in rules
         ]
         self._scores = [_Answers(s.key, s.score, free=free, touched=touched) for s in scores]
         self.silent = not (rules or scores)
@@ -118,13 +130,19 @@ class ByPlugins:
             scores = scores + liked
         return scores if allowed is None else np.where(allowed, scores, NOWHERE)
 
-    def barred(self, gang: Gang, task: Task) -> Iterator[tuple[str, Mask]]:
-        """What each rule says of the nodes that it forbids, and which these are."""
-        for text, mask in self._masks(gang, task):
-            yield text, ~mask
+    def barred(self, gang: Gang, task: Task) -> Iterator[Barred]:
+        """Each rule that is about such a task, and the nodes that it forbids."""
+        for rule, mask in self._masks(gang, task):
+            yield Barred(rule, ~mask, partial(self._details, rule, gang, task))
 
-    def _masks(self, gang: Gang, task: Task) -> Iterator[tuple[str, Mask]]:
-        for text, answers in self._rules:
+    def _details(self, rule: NodeRule, gang: Gang, task: Task, nodes: Mask) -> str:
+        if rule.details is None:
+            return ""
+        rows = np.flatnonzero(nodes)
+        return rule.details(gang, task, NodesNow(rows, self._free.take(rows, axis=1)))
+
+    def _masks(self, gang: Gang, task: Task) -> Iterator[tuple[NodeRule, Mask]]:
+        for rule, answers in self._rules:
             mask = answers.of(gang, task)
             if mask is not None:
-                yield text, mask
+                yield rule, mask

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.core.placement.by_plugins import Barred
 from app.core.placement.outlook import Outlook, outlook
 from app.core.placement.rules import RuleSet
 from app.core.placement.statics import NodeFacts
@@ -37,8 +38,8 @@ class Case:
     """A task and everything that decides about it.
 
     ``free`` has shape ``(R, N)``, ``sizes`` (what nodes have when nothing runs there) ``(N, R)``;
-    ``by_plugins`` has the nodes that rules of plugins forbid, with what is said of them; ``vetoed``
-    are nodes that the stock filters refused; ``pinned`` is the only row allowed (None:
+    ``by_plugins`` has the rules of plugins that are about it, and the nodes that they forbid;
+    ``vetoed`` are nodes that the stock filters refused; ``pinned`` is the only row allowed (None:
     no pin; -1: pinned to a node that is not in the table).
     """
 
@@ -49,7 +50,7 @@ class Case:
     free: Matrix
     sizes: Matrix
     rules: RuleSet | None
-    by_plugins: Sequence[tuple[str, Mask]]
+    by_plugins: Sequence[Barred]
     vetoed: Mask | None
     pinned: int | None
 
@@ -64,6 +65,16 @@ def explain(case: Case) -> Refusal:
         if hits:
             counts[text] = counts.get(text, 0) + hits
             standing &= ~struck
+    causes: list[Cause] = []
+    notes: list[str] = []
+    for barred_by in case.by_plugins:
+        rule, struck = barred_by.rule, standing & barred_by.nodes
+        hits = int(struck.sum())
+        if hits:
+            counts[rule.text] = counts.get(rule.text, 0) + hits
+            standing &= ~struck
+            causes.append(rule.cause)
+            notes.append(barred_by.details(struck))
     could = outlook(case.task, case.facts, case.predicates, sizes=case.sizes, pinned=case.pinned)
     shortfalls: list[Shortfall] = []
     for column, asked in enumerate(case.task.request.tolist()):
@@ -75,12 +86,13 @@ def explain(case: Case) -> Refusal:
         most = int(case.free[column][short].max())
         shortfalls.append(Shortfall(resource, asked, max(most, 0), _most(case, could, column)))
     return Refusal(
-        cause=_cause(short=bool(shortfalls), vetoed=VETOED in counts),
+        cause=_cause(short=bool(shortfalls), vetoed=VETOED in counts, by_plugins=causes),
         where=case.task.role,
         shortfalls=tuple(shortfalls),
         nodes=tuple(NodeCount(text, counts[text]) for text in sorted(counts)),
         total_nodes=len(standing),
         never=could.never,
+        note="; ".join(filter(None, notes)),
     )
 
 
@@ -92,10 +104,12 @@ def _most(case: Case, could: Outlook, column: int) -> int | None:
     return largest if largest < case.task.request[column] else None
 
 
-def _cause(*, short: bool, vetoed: bool) -> Cause:
+def _cause(*, short: bool, vetoed: bool, by_plugins: Sequence[Cause]) -> Cause:
+    """Room goes before rules of plugins: of the nodes that are short of it they refuse none."""
     if short:
         return Cause.NOT_ENOUGH_RESOURCES
-    return Cause.VETOED if vetoed else Cause.NO_NODE_FITS
+    named = (cause for cause in by_plugins if cause is not Cause.NO_NODE_FITS)
+    return next(named, Cause.VETOED if vetoed else Cause.NO_NODE_FITS)
 
 
 def _barred(case: Case) -> Iterator[tuple[str, Mask]]:
@@ -112,7 +126,6 @@ def _barred(case: Case) -> Iterator[tuple[str, Mask]]:
     if case.rules is not None:
         for rule in case.rules.rules:
             yield rule.text, ~rule.mask()
-    yield from case.by_plugins
 
 
 def _static(case: Case) -> Iterator[tuple[str, Mask]]:

@@ -102,9 +102,12 @@ class EqualPods:
     def learn(self, gang: Gang | None, *, now: float) -> None:
         """``gang`` was planned on demand, as it is here; ask the planner about its like.
 
-        Not about pods that ask for nothing: their places are what is left over.
+        Not about pods that ask for nothing: their places are what is left over. Nor where a rule
+        of a plugin says which nodes they may have: room alone is not enough then.
         """
         if gang is not None and gang.solo and [t.best_effort for t in gang.waiting] == [False]:
+            if not self._has_open_place(gang):
+                return
             self._like, self._came_at = gang, now
             self._ask(now)
 
@@ -140,6 +143,11 @@ class EqualPods:
                     count=count,
                 )
                 return
+
+    def _has_open_place(self, gang: Gang) -> bool:
+        """Whether free room on any node would have done for the one pod of ``gang``."""
+        member = self.cache.members.get(gang.waiting[0].uid)
+        return member is None or member.exchange_class.is_open
 
     def _stands(self, *, coming: int = 1) -> bool:
         """Whether so many more may have a place each."""

@@ -1,12 +1,12 @@
 """Queues."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from app.model.amounts import LARGEST
+from app.model.amounts import LARGEST, Amounts
 from app.model.ids import NO_QUEUE, QueueName
-from app.model.workload import Queue, QueueState
+from app.model.workload import NODE_GROUP_LIMITS, NodeGroupRules, Queue, QueueState
 from app.wire import quantity, times
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
@@ -15,6 +15,20 @@ from app.wire.objects.meta import MetaJson
 
 class _GuaranteeJson(Struct, gc=False):
     resource: quantity.QuantityMap | None = None
+
+
+class _GroupsJson(Struct, gc=False):
+    required: list[str] | None = field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[str] | None = field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class _AffinityJson(Struct, gc=False):
+    wanted: _GroupsJson | None = field(default=None, name="nodeGroupAffinity")
+    unwanted: _GroupsJson | None = field(default=None, name="nodeGroupAntiAffinity")
 
 
 class _SpecJson(Struct, gc=False):
@@ -26,7 +40,7 @@ class _SpecJson(Struct, gc=False):
     reclaimable: bool | None = None
     priority: int | None = None
     dequeue_strategy: str | None = field(default=None, name="dequeueStrategy")
-    affinity: dict[str, Any] | None = None
+    affinity: _AffinityJson | None = None
 
 
 class _StatusJson(Struct, gc=False):
@@ -45,6 +59,10 @@ _NO_SPEC = _SpecJson()
 _FIFO = "fifo"
 _NO_STATUS = _StatusJson()
 _NO_GUARANTEE = _GuaranteeJson()
+_NO_GROUPS = _GroupsJson()
+_read_limits: Reader[dict[str, quantity.QuantityMap | None]] = Reader(
+    dict[str, quantity.QuantityMap | None]
+)
 
 
 def decode_queue(text: Bytes) -> Queue:
@@ -52,6 +70,7 @@ def decode_queue(text: Bytes) -> Queue:
     json = _read(text)
     head, spec, status = json.metadata, json.spec or _NO_SPEC, json.status or _NO_STATUS
     guarantee = spec.guarantee or _NO_GUARANTEE
+    annotations = meta.annotations(head.annotations)
     return Queue(
         name=QueueName(meta.named(head)),
         uid=meta.identified(head),
@@ -68,10 +87,43 @@ def decode_queue(text: Bytes) -> Queue:
         priority=spec.priority or 0,
         in_order=spec.dequeue_strategy == _FIFO,
         state=_state(status.state),
-        annotations=meta.annotations(head.annotations),
+        annotations=annotations,
         allocated=quantity.read_amounts(status.allocated, "status.allocated"),
-        affinity=spec.affinity,
+        node_groups=_node_groups(spec.affinity),
+        node_group_limits=_limits_or_none(annotations.get(NODE_GROUP_LIMITS, "")),
         deleting=head.deletion_timestamp is not None,
+    )
+
+
+def node_group_limits(text: str) -> Mapping[str, Amounts]:
+    """The annotation of that name: node group -> amounts; raises `DecodeError`. Empty: no limits.
+
+    A resource that is named with 0 has that limit; one that is not named has none.
+    """
+    if not text:
+        return {}
+    return {
+        group: tuple(sorted(quantity.read(amounts, group).items()))
+        for group, amounts in _read_limits(text.encode()).items()
+    }
+
+
+def _limits_or_none(text: str) -> Mapping[str, Amounts] | None:
+    try:
+        return node_group_limits(text)
+    except DecodeError:
+        return None
+
+
+def _node_groups(json: _AffinityJson | None) -> NodeGroupRules | None:
+    if json is None:
+        return None
+    wanted, unwanted = json.wanted or _NO_GROUPS, json.unwanted or _NO_GROUPS
+    return NodeGroupRules(
+        required=tuple(wanted.required or ()),
+        preferred=tuple(wanted.preferred or ()),
+        banned=tuple(unwanted.required or ()),
+        avoided=tuple(unwanted.preferred or ()),
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.model.workload import Queue, QueueState
+from app.model.workload import NODE_GROUP_LIMITS, NodeGroupRules, Queue, QueueState
 from app.wire.errors import DecodeError
 from app.wire.objects.queues import decode_queue
 from tests.wire.manifests import encode, metadata
@@ -16,7 +16,16 @@ def read(*, meta: Any = None, status: Any = None, **spec: Any) -> Queue:
 
 
 def test_a_queue_has_every_field() -> None:
-    affinity = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["g1"]}}
+    affinity = {
+        "nodeGroupAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": ["g1", "g2"],
+            "preferredDuringSchedulingIgnoredDuringExecution": ["g3"],
+        },
+        "nodeGroupAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": ["g4"],
+            "preferredDuringSchedulingIgnoredDuringExecution": None,
+        },
+    }
     found = read(
         meta={"annotations": {"volcano.sh/hierarchy": "root/q", "other": "x"}},
         weight=3,
@@ -38,7 +47,7 @@ def test_a_queue_has_every_field() -> None:
     assert found.state is QueueState.OPEN
     assert found.allocated == (("cpu", 500), ("pods", 2))
     assert found.annotations == {"volcano.sh/hierarchy": "root/q"}
-    assert found.affinity == affinity
+    assert found.node_groups == NodeGroupRules(("g1", "g2"), ("g3",), ("g4",), ())
     assert not found.deleting
 
 
@@ -54,7 +63,8 @@ def test_a_bare_queue_has_volcanos_defaults(spec: dict[str, Any]) -> None:
     found = read(**spec)
     assert (found.weight, found.reclaimable, found.parent) == (1, True, "")
     assert (found.capability, found.deserved, found.guarantee, found.allocated) == ((), (), (), ())
-    assert (found.state, found.affinity, found.priority) == (QueueState.NEW, None, 0)
+    assert (found.state, found.node_groups, found.priority) == (QueueState.NEW, None, 0)
+    assert found.node_group_limits == {}
     assert found.is_open
 
 
@@ -74,3 +84,22 @@ def test_a_queue_that_cannot_be_read_names_the_field(parts: dict[str, Any], mess
     with pytest.raises(DecodeError) as caught:
         read(**parts)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        (
+            '{"a": {"cpu": "2", "memory": "1Gi"}, "b": {}}',
+            {"a": (("cpu", 2000), ("memory", 1 << 30)), "b": ()},
+        ),
+        ('{"a": {"nvidia.com/gpu": 0}}', {"a": (("nvidia.com/gpu", 0),)}),
+        ('{"a": null}', {"a": ()}),
+        ("", {}),
+        ("a: 1", None),
+        ('{"a": {"cpu": "two"}}', None),
+        ('["a"]', None),
+    ],
+)
+def test_limits_per_node_group_are_read_from_an_annotation(text: str, limits: Any) -> None:
+    assert read(meta={"annotations": {NODE_GROUP_LIMITS: text}}).node_group_limits == limits
