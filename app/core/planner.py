@@ -36,6 +36,7 @@ from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, group_key
 from app.model.plan import Plan
 from app.model.reason import Cause, Never, Refusal
+from app.model.resources import Rows
 from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import GroupPhase
 
@@ -173,8 +174,9 @@ class _Found:
 
     rows: Mapping[PodUid, int]
 
-    def find(self, _gang: Gang, task: Task) -> int | None:
-        return self.rows.get(task.uid)
+    def find(self, _gang: Gang, task: Task, *, within: Rows | None = None) -> int | None:
+        row = self.rows.get(task.uid)
+        return row if within is None or row in within else None
 
     def fits(self, _gang: Gang, task: Task, row: int) -> bool:
         return self.rows.get(task.uid) == row

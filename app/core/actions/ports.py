@@ -5,14 +5,17 @@ from typing import Protocol
 
 from app.model.gang import Gang, Task
 from app.model.reason import Never, Refusal
-from app.model.resources import Mask, Matrix
+from app.model.resources import Mask, Matrix, Rows
 
 
 class NodeFinder(Protocol):
     """Finds nodes on the cycle's ledger; does not place."""
 
-    def find(self, gang: Gang, task: Task) -> int | None:
-        """The best node row for ``task`` as the ledger stands; None: it fits nowhere."""
+    def find(self, gang: Gang, task: Task, *, within: Rows | None = None) -> int | None:
+        """The best node row for ``task`` as the ledger stands; None: it fits nowhere.
+
+        With ``within``, rows in ascending order, the search is as if the others were refused.
+        """
 
     def fits(self, gang: Gang, task: Task, row: int) -> bool:
         """Whether ``task`` of ``gang`` may go to the node of ``row`` as the ledger stands."""

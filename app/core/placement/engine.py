@@ -95,20 +95,32 @@ class Placer:
             node_rules, node_scores, free=self._free, touched=ledger.touched
         )
 
-    def find(self, gang: Gang, task: Task) -> int | None:
-        """The best node row for ``task`` as the ledger stands; None: it fits nowhere."""
+    def find(self, gang: Gang, task: Task, *, within: Rows | None = None) -> int | None:
+        """The best node row for ``task`` as the ledger stands; None: it fits nowhere.
+
+        With ``within``, rows in ascending order, the search is as if the others were refused.
+        """
         if task.pinned:
             row = self._row(task.pinned)
-            return row if row is not None and self.fits(gang, task, row) else None
+            return row if self._may_have(gang, task, row, within) else None
         if task.nominated:
             row = self._row(task.nominated)
-            if row is not None and self.fits(gang, task, row):
+            if self._may_have(gang, task, row, within):
                 return row
         scores = self.ranked(gang, task)
+        if within is not None:
+            scores = scores.take(within)
         if not len(scores):
             return None
         best = int(scores.argmax())
-        return best if scores[best] > NOWHERE else None
+        if scores[best] <= NOWHERE:
+            return None
+        return best if within is None else int(within[best])
+
+    def _may_have(self, gang: Gang, task: Task, row: int | None, within: Rows | None) -> bool:
+        if row is None or (within is not None and row not in within):
+            return False
+        return self.fits(gang, task, row)
 
     def ranked(self, gang: Gang, task: Task) -> Scores:
         """The score of ``task`` on every node, ``NOWHERE`` where it does not fit; not to be kept.

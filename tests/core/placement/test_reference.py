@@ -4,13 +4,16 @@ For every task of a random sequence, placed or rolled back at random: the same n
 the same scores come out, and the node found is a best one.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
-from app.core.policy import Predicates
+from app.core.policy import NodeRule, Predicates
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.snapshot import Snapshot
@@ -36,6 +39,13 @@ def check(placer: Placer, reference: Reference, gang: Gang, task: Task) -> int |
     else:
         assert sum(n.nodes for n in placer.explain(gang, task).nodes) >= len(reference.nodes)
     return found
+
+
+def only(rows: Sequence[int]) -> NodeRule:
+    """A rule that refuses all nodes but those of ``rows``."""
+    return NodeRule(
+        "node(s) were not among them", lambda *_: True, lambda _, __, now: np.isin(now.rows, rows)
+    )
 
 
 def table_names(snapshot: Snapshot) -> list[NodeName]:
@@ -73,3 +83,38 @@ def test_the_engine_agrees_with_the_obvious_implementation(
                 trial.keep()
         if not trial.kept:
             reference.placed.pop()
+
+
+@examples(
+    12,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@pytest.mark.parametrize("theme", Theme, ids=lambda theme: theme.name.lower())
+@given(data=st.data())
+def test_a_search_within_some_nodes_is_one_where_all_others_are_refused(
+    data: st.DataObject, theme: Theme
+) -> None:
+    known = data.draw(st.lists(shapes(theme), min_size=1, max_size=3))
+    snapshot, scoring = data.draw(snapshots(theme, known)), data.draw(scorings)
+    names, gang = table_names(snapshot), make_gang(axis=snapshot.axis)
+    nodes = range(len(names))
+    ledger, reference = Ledger(snapshot), Reference(snapshot, scoring)
+    placer = Placer(ledger, predicates=Predicates(), scoring=scoring)
+    for number in range(data.draw(st.integers(1, 6))):
+        wish = data.draw(st.sampled_from(("pinned", "nominated")))
+        node = data.draw(st.sampled_from((*[""] * 6, *names)))
+        shape = data.draw(st.sampled_from(known))
+        task = tasks_of(shape, snapshot, f"t{number}", **{wish: NodeName(node)})
+        some = sorted(data.draw(st.sets(st.sampled_from(nodes))) if nodes else ())
+        refusing = Placer(ledger, predicates=Predicates(), scoring=scoring, node_rules=[only(some)])
+        found = placer.find(gang, task, within=np.array(some, dtype=np.intp))
+        assert found == refusing.find(gang, task)
+        feasible = [row for row in some if reference.feasible(task, row)]
+        assert (found is None) == (not feasible)
+        if found is None:
+            continue
+        scores = reference.scores(task)
+        if not task.nominated:
+            assert scores[found] == pytest.approx(max(scores[r] for r in feasible), abs=1e-6)
+        ledger.place(gang, task, node=found)
+        reference.placed.append((gang, task, found))
