@@ -30,6 +30,11 @@ def queue(name: str, **spec: Any) -> Object:
     }
 
 
+def deserves(cpu: int) -> dict[str, dict[str, str]]:
+    """The part of a queue's spec that says so, with as many GiB of memory."""
+    return {"deserved": {"cpu": str(cpu), "memory": f"{cpu}Gi"}}
+
+
 def priority_class(name: str, value: int, *, preempts: bool = True) -> Object:
     """Of that value; its pods preempt or do not."""
     return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,17 @@ def conf(*second: Plugin, first: tuple[Plugin, ...] = ()) -> str:
     )
 
 
-def evicting(actions: str) -> str:
-    """The shipped conf that evicts, with these actions in the stead of its own."""
-    text = _PREEMPTING.read_text(encoding="utf-8")
-    return re.sub("^actions:.*$", f'actions: "{actions}"', text, count=1, flags=re.MULTILINE)
+def evicting(actions: str, **shares: Any) -> str:
+    """The shipped conf that evicts, with these actions in the stead of its own.
+
+    ``shares``, if given, is the entry of the plugin that stands there for ``proportion``.
+    """
+    document = yaml.safe_load(_PREEMPTING.read_text(encoding="utf-8"))
+    document["actions"] = actions
+    for plugin in (plugin for tier in document["tiers"] for plugin in tier["plugins"]):
+        if shares and plugin["name"] == "proportion":
+            plugin.update(shares)
+    return yaml.safe_dump(document)
 
 
 def _entry(plugin: Plugin) -> dict[str, Any]:
