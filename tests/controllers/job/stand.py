@@ -16,6 +16,7 @@ from typing import Any
 from tests.bench import usage
 from tests.clusters import nodes, workloads
 from tests.clusters.client import Object, Objects
+from tests.clusters.controlplane import ControlPlane
 from tests.clusters.ports import free_port
 from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
@@ -166,7 +167,7 @@ def opened(rig: Rig) -> Iterator[Stand]:
     rig.api.create(space, resource=NAMESPACES)
     rig.api.until(QUEUES, _have_default, timeout_s=_WAIT_S, what="the default queue")
     try:
-        with _kubelets(rig, stand.name):
+        with kubelets(rig.controlplane, stand.name):
             stand.start_controllers()
             yield stand
             rig.api.delete_all(JOBS, namespace=stand.name)
@@ -185,7 +186,7 @@ def _have_default(queues: Objects) -> bool:
     return any(queue["metadata"]["name"] == "default" for queue in queues)
 
 
-def _kubelets(rig: Rig, prefix: str) -> Process:
-    plane = rig.controlplane
+def kubelets(plane: ControlPlane, prefix: str) -> Process:
+    """Start a process that plays the kubelets of all nodes whose name begins so."""
     argv: list[str | Path] = [sys.executable, _KUBELETS, plane.kubeconfig, prefix]
     return Process(argv, log=plane.log("kubelets"), name="kubelets")
