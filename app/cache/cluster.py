@@ -66,6 +66,8 @@ class ClusterCache:
         self.members: dict[PodUid, Member] = {}
         self.rules = Rules()
         self.queues: dict[QueueName, Queue] = {}
+        self.giving_up: set[QueueName] = set()
+        """Queues whose pods beyond their capability are evicted."""
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
         self.device_classes: dict[str, DeviceClass] = {}
@@ -266,6 +268,9 @@ class ClusterCache:
             self.signals.note_overfull()
             self.registry.look_again()
         self.queues[queue.name] = queue
+        self.giving_up.discard(queue.name)
+        if queue.evicts_over_capability:
+            self.giving_up.add(queue.name)
         self.signals.note_dirty()
 
     def total(self) -> Vector:
@@ -289,5 +294,6 @@ class ClusterCache:
         """Forget a queue."""
         self.registry.limit_by_node_groups(name, limited=False)
         if self.queues.pop(name, None) is not None:
+            self.giving_up.discard(name)
             self.signals.note_dirty()
             self.registry.look_again()

@@ -37,10 +37,11 @@ def _prepared(c: Value) -> Value:
     """With what is asked for in all; members of one shape take also one of those of a node."""
     needs = Counter(place["shape"] for place in c["preemptor"]["places"])
     shapes = [s | {"takes": s["request"] | {f"#{at}": 1}} for at, s in enumerate(c["shapes"])]
-    asked = Counter[str]()
+    alone, mine = c["action"] == "over-capability", c["queues"][c["preemptor"]["queue"]]
+    asked = Counter[str](dict.fromkeys(mine["limit"] if alone else (), 0))
     for at, count in needs.items():
         asked.update({r: n * count for r, n in shapes[at]["request"].items()})
-    return c | {"shapes": shapes, "needs": needs, "asked": asked}
+    return c | {"shapes": shapes, "needs": needs, "asked": asked, "alone": alone}
 
 
 def _pods(c: Value, units: Units) -> list[Value]:
@@ -152,13 +153,13 @@ def _forbids(c: Value, pod: Value, *, before: Units) -> Iterator[str]:
         if not (above or _SHARING.isdisjoint(rules)):
             yield f"queue {queue} holds no more than it deserves: {_shown(held)} of {_shown(most)}"
         return
-    if queue != preemptor["queue"]:
+    if preemptor["queue"] not in (_line(c, queue) if c["alone"] else (queue,)):
         yield f"is in queue {queue}, not in {preemptor['queue']}"
     priority, other = c["gangs"][pod["gang"]]["priority"], preemptor["priority"]
     if pod["gang"] == preemptor["group"]:
         priority = pod["priority"]
         other = min((place["priority"] for place in preemptor["places"]), default=priority)
-    if priority >= other + ("drf" in rules):
+    if priority >= other + ("drf" in rules) and not c["alone"]:
         yield f"priority {priority} is not lower than {other} of the preemptor"
 
 

@@ -156,6 +156,33 @@ class Evicting:
         """See :meth:`Judgement.may_go_from`."""
         return self._disruptions.may_go_from(at)
 
+    def unprotected(self, preemptor: Preemptor, rows: Rows) -> tuple[Rows, tuple[Spared, ...]]:
+        """Of the candidates at these positions those that are protected in no tier.
+
+        And what protects the others. No plugin is asked whether it lets a candidate go.
+        """
+        judged = _Judged(self._ledger.snapshot, rows)
+        for reason, mask in self._disruptions.spared(rows):
+            judged.spare(mask, reason)
+        kept = [self._disruptions.is_spared_by_job(sample.at) for sample in judged.samples]
+        judged.bind([_Answer(spared=JOB_BUDGET if each else "") for each in kept])
+        for rule in self._of_pods:
+            judged.ask_pods(rule, preemptor)
+        return judged.left()
+
+    def protect_none(self, units: Iterable[Collection[int]]) -> bool:
+        """Whether budgets and run times let these units go one after the other.
+
+        The ledger is as before.
+        """
+        with self._ledger.trial():
+            for unit in units:
+                if not self._disruptions.allow(unit):
+                    return False
+                for at in unit:
+                    self._ledger.evict(at)
+        return True
+
     def _bound(self, preemptor: Preemptor, candidate: Candidate) -> _Answer:
         """What job disruption budgets say, and the rules that bind."""
         if self._disruptions.is_spared_by_job(candidate.at):
@@ -226,6 +253,11 @@ class _Judged:
         self._close(self._open & ~goes)
         self._open = goes
         return True
+
+    def left(self) -> tuple[Rows, tuple[Spared, ...]]:
+        """The positions of pods that are not spared, and why the others are."""
+        spared = sorted(self._spared.items())
+        return self._rows[self._open], tuple(Spared(reason, pods) for reason, pods in spared)
 
     def judgement(self, preemptor: Preemptor, tier: int | None, evicting: Evicting) -> Judgement:
         """What was found."""

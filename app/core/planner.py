@@ -20,6 +20,7 @@ from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
 from app.core.actions.minimum import is_reached
+from app.core.actions.over_capability import evict_over_capability
 from app.core.actions.ports import NodeFinder
 from app.core.actions.preempt import gangpreempt, preempt
 from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_shown
@@ -251,6 +252,8 @@ def _plan_run(cycle: Cycle) -> Generator[None, None, Plan]:
 
 
 def _run(cycle: Cycle) -> Steps:
+    if cycle.is_full:
+        yield from evict_over_capability(cycle)
     for name in cycle.actions:
         action = ACTIONS.get(name) or (EVICTING.get(name) if cycle.is_full else None)
         if action is not None:

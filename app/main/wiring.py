@@ -293,7 +293,7 @@ def _planning(
     snapshotter, expiry, log = Snapshotter(cache), Expiry(cache, limits), CycleLog()
     refused, pace = Refused(cache), Pace(limits, log)
     last_plan, evictions = LastPlan(cache, refused), Evictions(cache=cache, limits=limits)
-    source = PlannerInput(snapshotter, configuration, vetoes, allowed_victims)
+    source = PlannerInput(cache, snapshotter, configuration, vetoes, allowed_victims)
     queries = Queries(
         cache=cache,
         configuration=configuration,

@@ -22,6 +22,8 @@ class EvictionAction(StrEnum):
     GANG_PREEMPT = "gangpreempt"
     GANG_RECLAIM = "gangreclaim"
     SHUFFLE = "shuffle"
+    OVER_CAPABILITY = "over-capability"
+    """No action of a configuration: asked for by an annotation of a queue."""
 
     @property
     def reclaims(self) -> bool:
@@ -58,7 +60,8 @@ class PipelinedPlace:
 class EvictionPlan:
     """The ``victims`` go, and then the gang ``preemptor`` has its ``places``, all of them.
 
-    ``shuffle`` evicts for no preemptor: then ``preemptor`` is empty and there are no places.
+    ``shuffle`` and ``over-capability`` evict for no preemptor: then ``preemptor`` is empty and
+    there are no places.
     ``admits``: the group is admitted by the same decision. ``certificate`` is the JSON value that
     ``pumice check-eviction`` verifies (:mod:`app.core.victims.certificate`).
     """

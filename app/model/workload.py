@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.model.amounts import Amounts
+from app.model.booleans import boolean
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
 from app.model.parts import Policies
 from app.model.pod import said_preemptable
@@ -172,6 +173,11 @@ class Queue:
     node_group_limits: Mapping[str, Amounts] | None = field(default_factory=dict)
     """How much its pods may take of node groups together; None: the annotation is malformed."""
     deleting: bool = False
+
+    @property
+    def evicts_over_capability(self) -> bool:
+        """Whether pods are evicted that the queue holds beyond its capability."""
+        return boolean(self.annotations.get(EVICT_OVER_CAPABILITY, "")) is True
 
     @property
     def is_open(self) -> bool:

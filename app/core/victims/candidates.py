@@ -55,9 +55,17 @@ def candidates(ledger: Ledger, preemptor: Preemptor, *, inside: bool = False) ->
     ``inside``: members of its own gang. For an action that reclaims they are of other queues. Pods
     of other schedulers are looked at as well, and never among the ``rows``.
     """
+    looked_at = _scope(ledger.snapshot, preemptor, inside=inside)
+    return among(ledger, looked_at, reclaims=preemptor.action.reclaims)
+
+
+def among(ledger: Ledger, looked_at: Mask, *, reclaims: bool = False) -> Candidates:
+    """Of the pods ``looked_at``, shape ``(P,)``, those that may go as far as no plugin is asked.
+
+    ``reclaims``: another queue takes their room.
+    """
     snapshot = ledger.snapshot
     running = snapshot.running
-    looked_at = _scope(snapshot, preemptor, inside=inside)
     left = looked_at.copy()
     spared: list[Spared] = []
 
@@ -70,7 +78,7 @@ def candidates(ledger: Ledger, preemptor: Preemptor, *, inside: bool = False) ->
     for protection, reason in PROTECTED.items():
         spare(running.protected == protection, reason)
     spare(_unpreemptable_by_group(snapshot), PROTECTED[Protection.UNPREEMPTABLE])
-    if preemptor.action.reclaims:
+    if reclaims:
         spare(_of_unreclaimable_queues(snapshot), NOT_RECLAIMABLE)
     spare(_among(running, ledger.evicted), GONE)
     spare(_among(running, snapshot.stuck), STUCK)

@@ -9,6 +9,11 @@ decision: other decisions of the same cycle are made already. Version 1 has thes
 cluster has; at least 1 of each resource), ``tree`` (whether a queue counts those below it),
 ``ancestorLevel`` (how many queues above the preemptor's may answer for it when it reclaims).
 
+An eviction for no gang, because a queue holds more than its capability (``over-capability``), has
+that queue as the one of a ``preemptor`` without a ``group``, members and ``places``. The ``limit``
+of the queue is then its capability, or what it keeps at least as more of its pods may not go; no
+other queue has one.
+
 ``preemptor``: ``group``, ``queue``, ``priority``, ``admits`` (it is admitted by this decision),
 ``minimum`` (``members``, ``roles``, and ``policies`` of sub-groups: ``size`` members make one
 whole, ``least`` must be), ``has`` (``members``, ``roles``, ``subGroups`` by policy that have room
@@ -50,7 +55,7 @@ is one of
 * ``bound``: without the unit there is no room: of what ``bound`` names the nodes or the queue
   ``have`` less than the places ``need``. ``members``: places for the shape ``of``; ``sum``: of
   ``resource`` on all nodes that have room for some member; ``queue``: of ``resource`` under the
-  limit of the queue ``of``.
+  limit of the queue ``of`` (none is needed for ``over-capability``: less than nothing is left).
 * ``exhaustive``: every set of ``units`` without it that costs less has no room, or breaks a rule.
   ``forbidden`` are sets of positions in ``units`` that rules forbid, by the planner's word.
 * ``planner``: the planner found no places without it.
@@ -107,6 +112,8 @@ class Decision:
     queue_shares: QueueShares | None = None
     ancestor_level: int = 0
     admits: bool = False
+    limit: Vector | None = None
+    """What the queue is to hold no more of, where no member asks for a place; shape ``(R,)``."""
 
 
 def certificate_of(decision: Decision, ledger: Ledger, *, now: float) -> Mapping[str, object]:
@@ -130,7 +137,9 @@ class _Writer:
         self.pods = list(dict.fromkeys(pods_of(self.units)))
         self.victims = pods_of(self.solution.units)
         self.nodes = NodeFacts(self.running, self.problem.room, self.problem.wanted, self._rows())
-        self.queues = QueueFacts(ledger, decision.queue_shares, preemptor=self.gang)
+        self.queues = QueueFacts(
+            ledger, decision.queue_shares, preemptor=self.gang, to_keep=decision.limit
+        )
         staying = zip(self.running.gangs, self.running.releasing.tolist(), strict=True)
         self.sizes = Counter(gang for gang, gone in staying if not gone)
         self.free = self.nodes.free_without(self.victims)

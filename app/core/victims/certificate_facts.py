@@ -97,12 +97,19 @@ class NodeFacts:
 class QueueFacts:
     """What queues hold before and after, and what they may hold.
 
-    ``queue_shares`` None: no plugin shares the cluster.
+    ``queue_shares`` None: no plugin shares the cluster. ``to_keep``, shape ``(R,)``, is the limit
+    that the queue of the preemptor is to keep whatever is asked; no other queue has one then.
     """
 
     def __init__(
-        self, ledger: Ledger, queue_shares: QueueShares | None, *, preemptor: Gang
+        self,
+        ledger: Ledger,
+        queue_shares: QueueShares | None,
+        *,
+        preemptor: Gang,
+        to_keep: Vector | None = None,
     ) -> None:
+        self._to_keep = to_keep
         self._ledger = ledger
         self._queue_shares = queue_shares
         self._running = ledger.snapshot.running
@@ -131,8 +138,10 @@ class QueueFacts:
 
     def limit(self, queue: QueueName) -> Vector:
         """The most that it may hold, shape ``(R,)``; ``UNLIMITED`` where there is no limit."""
+        if self._to_keep is not None and queue == self._preemptor.queue:
+            return self._to_keep
         standing = self.standing(queue)
-        if standing is None:
+        if standing is None or self._to_keep is not None:
             return np.full(len(self._ledger.snapshot.axis), UNLIMITED, dtype=np.int64)
         limit = standing.real_capability.copy()
         limit[PODS_COLUMN] = UNLIMITED
@@ -165,6 +174,9 @@ class QueueFacts:
         for queue, rest in held.items():
             back = self.before(queue) - self.held(queue, staying)
             left = self.limit(queue) - rest - back
-            for r in np.flatnonzero((left < asked) & (asked > 0)).tolist():
+            short = left < asked
+            if self._to_keep is None:
+                short &= asked > 0
+            for r in np.flatnonzero(short).tolist():
                 name = self._ledger.snapshot.axis.names[r]
                 yield ExceededBound("queue", queue, name, int(left[r]), int(asked[r]))

@@ -14,6 +14,7 @@ from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import NoSolution, Places, Solution
 from app.core.victims.sparing import settled, without_needless
 from app.core.victims.stock import Stock
+from app.core.victims.units import Unit
 from app.model.ids import GroupKey
 from app.model.resources import Mask
 
@@ -110,6 +111,11 @@ def _as_planned(stock: Stock, allowed: Mask) -> tuple[list[int] | None, Places |
         else:
             last, places = middle, found
     return sorted([*chosen, *more[:last]]), places
+
+
+def all_together(stock: Stock) -> list[Unit]:
+    """As many units as may go together, in their order."""
+    return stock.units(_everything(stock, np.ones(len(stock.problem.units), dtype=np.bool_)))
 
 
 def _everything(stock: Stock, allowed: Mask) -> list[int]:

@@ -118,13 +118,11 @@ class EvictionProgress:
         return fate is Fate.REFUSED
 
     def _leave_alone(self, begun: BegunEviction, late: list[VictimPod], now: float) -> None:
-        if not begun.intent.preemptor:
-            self.evictions.give_up(begun, _do_not_go(late), now=now)
-            return
         if begun.intent.uid in self.evictions.searched_twice:
             begun.late.update(victim.uid for victim in late)
             return
-        self.evictions.searched_twice.add(begun.intent.uid)
+        if begun.intent.preemptor:
+            self.evictions.searched_twice.add(begun.intent.uid)
         for victim in late:
             self.evictions.leave_alone(victim.uid, now=now)
         self.evictions.give_up(begun, _do_not_go(late), now=now)

@@ -363,7 +363,7 @@ def intent_name(intent: Intent) -> str:
     """What an intent is called: by the UID of its group, and so one for each."""
     if intent.uid:
         return f"pumice-eviction-{intent.uid}"
-    return f"pumice-shuffle-{intent.victims[0].uid}"
+    return f"pumice-{intent.action}-{intent.victims[0].uid}"
 
 
 def _intent(plan: EvictionPlan, gang: Gang | None, *, now: float, generation: int) -> Intent:

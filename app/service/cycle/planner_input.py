@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from app.cache.cluster import ClusterCache
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.placement.statics import ShapeCache
 from app.service.configuration import Configuration
@@ -14,6 +15,7 @@ from app.service.cycle.vetoes import Vetoes
 class PlannerInput:
     """``shapes`` is the planner's cache, which outlives cycles."""
 
+    cache: ClusterCache
     snapshotter: Snapshotter
     configuration: Configuration
     vetoes: Vetoes
@@ -25,6 +27,6 @@ class PlannerInput:
         snapshot = self.snapshotter.snapshot(
             vetoes=self.vetoes.active(now=now),
             preemptors=self.allowed_victims.preemptors(),
-            running=self.configuration.evicts,
+            running=self.configuration.evicts or bool(self.cache.giving_up),
         )
         return SnapshotToken(snapshot, self.configuration.policies)

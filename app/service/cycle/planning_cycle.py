@@ -114,7 +114,7 @@ class PlanningCycle:
         if self._planned_by is not self.input.configuration.policies:
             self._planned_by = self.input.configuration.policies
             self.cache.registry.look_again()
-        if not self.cache.registry.pending:
+        if not (self.cache.registry.pending or self.cache.giving_up):
             self.last_plan.clear()
             self.cache.collect((), now=now)
             return
