@@ -42,6 +42,7 @@ from app.core.policy import (
     QueueCompare,
     Scoring,
     TaskKey,
+    TaskOrder,
     Validity,
     Vote,
 )
@@ -89,17 +90,22 @@ def key_of_gangs(tiers: Tiers[GangKey], _opening: Opening) -> GangKey:
     return key
 
 
-def key_of_tasks(tiers: Tiers[TaskKey], _opening: Opening) -> TaskKey:
+def key_of_tasks(tiers: Tiers[TaskOrder], _opening: Opening) -> Callable[[Gang], TaskKey]:
     """The keys of all plugins, then the index at the end of the name, the age and the name."""
-    keys = list(_flat(tiers))
+    orders = list(_flat(tiers))
 
-    def key(task: Task) -> tuple[object, ...]:
-        by_plugins = [k(task) for k in keys]
-        # Members that must be near others come when these have their places.
-        follows = bool(task.shape.pod_affinity)
-        return (*by_plugins, follows, trailing_number(task.name), task.created, task.name)
+    def key_of(gang: Gang) -> TaskKey:
+        keys = [own for order in orders if (own := order(gang)) is not None]
 
-    return key
+        def key(task: Task) -> tuple[object, ...]:
+            by_plugins = [k(task) for k in keys]
+            # Members that must be near others come when these have their places.
+            follows = bool(task.shape.pod_affinity)
+            return (*by_plugins, follows, trailing_number(task.name), task.created, task.name)
+
+        return key
+
+    return key_of
 
 
 def trailing_number(name: str) -> int:

@@ -70,7 +70,7 @@ class Opened:
     gang_key = Point(lambda h: h.gang_order, combining.key_of_gangs, "enableJobOrder")
     """Ends in creation time and name, so the order is total."""
     task_key = Point(lambda h: h.task_order, combining.key_of_tasks, "enableTaskOrder")
-    """The order of members, smaller first."""
+    """The order of the members and slots of a gang, smaller first."""
     queue_order = Point(lambda h: h.queue_order, combining.order_of_queues, "enableQueueOrder")
 
     gang_valid = Point(lambda h: h.gang_valid, combining.first_refusal)

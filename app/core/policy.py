@@ -50,6 +50,8 @@ ABSTAIN = Ballot(Vote.ABSTAIN)
 GangKey = Callable[[Gang], Any]
 """Sort key of a gang: smaller goes first."""
 TaskKey = Callable[[Task], Any]
+TaskOrder = Callable[[Gang], TaskKey | None]
+"""Sort key of the members and slots of a gang: smaller goes first. None: the plugin has no say."""
 QueueCompare = Callable[[QueueName, QueueName], int]
 """Negative: the first queue goes first."""
 Enqueueable = Callable[[Gang], Ballot]
@@ -270,7 +272,7 @@ class Hooks:
     """The extension points one plugin takes part in; None: it does not."""
 
     gang_order: GangKey | None = None
-    task_order: TaskKey | None = None
+    task_order: TaskOrder | None = None
     queue_order: QueueCompare | None = None
     gang_valid: Validity | None = None
     enqueueable: Enqueueable | None = None

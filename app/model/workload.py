@@ -103,11 +103,6 @@ class PodGroup:
         return group_key(self.namespace, self.name)
 
     @property
-    def tells_tasks_apart(self) -> bool:
-        """Whether the group says which of its tasks belong together, and which do not."""
-        return not self.annotations.keys().isdisjoint(TASK_TOPOLOGY)
-
-    @property
     def ends_whole(self) -> bool:
         """Whether the loss of one member ends all, as its owner says (:data:`EVICTION_ENDS`)."""
         return self.annotations.get(EVICTION_ENDS) == JOB_ENDS

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.core.gangs.job_minimum import Part, pods_needed
+from app.core.gangs.task_topology import named
 from app.model.amounts import PODS
+from app.model.workload import TASK_TOPOLOGY
 from app.webhooks.minimums import default_of_job, filled_in, least_of, unsaid
 from app.webhooks.requests import added, pod_requests
 from app.webhooks.topology import NOT_HEEDED, asks_for_topology, lint_topology
@@ -23,16 +25,29 @@ from app.wire.reading import (
     text,
     texts,
 )
-from app.wire.unstructured import Object, spec
+from app.wire.unstructured import Object, annotations, spec
 
 _MOST_NAMED = 3
 """Tasks that one warning names."""
+
+
+def _lint_task_topology(job: Object, findings: Findings) -> None:
+    tasks = {text(task.get("name")) for task in mappings(spec(job).get("tasks"))}
+    said = {key: text(value) for key, value in annotations(job).items()}
+    for key in sorted(TASK_TOPOLOGY & said.keys()):
+        unknown = [name for name in named(said, key) if name not in tasks]
+        if unknown:
+            findings.warn(
+                f"metadata.annotations[{key}]",
+                f"no task is named {', '.join(unknown[:_MOST_NAMED])}",
+            )
 
 
 def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
     """A job: pods that fit nowhere, minima out of reach, unknown classes, what has no effect."""
     body = mapping(job.get("spec"))
     lint_topology(body, "spec", findings)
+    _lint_task_topology(job, findings)
     replicas = 0
     for index, task in enumerate(mappings(body.get("tasks"))):
         path = at("spec.tasks", index)

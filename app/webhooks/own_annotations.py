@@ -5,13 +5,20 @@ annotations that differ are judged, so that no end or write of a controller hang
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
-from app.core.gangs import stranded
+from app.core.gangs import stranded, task_topology
 from app.core.gangs.stranded import STRANDED_ACTION, STRANDED_AFTER
 from app.core.protection.run_time import MINIMUM_RUN_TIME, parse_run_time
 from app.model.booleans import boolean
-from app.model.workload import EVICT_OVER_CAPABILITY, NODE_GROUP_LIMITS
+from app.model.workload import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    EVICT_OVER_CAPABILITY,
+    NODE_GROUP_LIMITS,
+    TASK_ORDER,
+)
 from app.webhooks.world import Request
 from app.wire import kinds
 from app.wire.errors import DecodeError
@@ -69,6 +76,10 @@ def _node_group_limits(given: Mapping[str, str]) -> str:
     return ""
 
 
+def _task_topology(given: Mapping[str, str], *, key: str) -> str:
+    return next((problem for at, problem in task_topology.problems(given) if at == key), "")
+
+
 def _stranded_after(given: Mapping[str, str]) -> str:
     found = stranded.unreadable(given)
     if found is None or found.annotation != STRANDED_AFTER:
@@ -95,6 +106,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     MINIMUM_RUN_TIME: _Rule((kinds.QUEUES,), _run_time),
     EVICT_OVER_CAPABILITY: _Rule((kinds.QUEUES,), _over_capability),
     NODE_GROUP_LIMITS: _Rule((kinds.QUEUES,), _node_group_limits),
+    AFFINITY: _Rule(_GANGS, partial(_task_topology, key=AFFINITY)),
+    ANTI_AFFINITY: _Rule(_GANGS, partial(_task_topology, key=ANTI_AFFINITY)),
+    TASK_ORDER: _Rule(_GANGS, partial(_task_topology, key=TASK_ORDER)),
     STRANDED_AFTER: _Rule(_GANGS, _stranded_after),
     STRANDED_ACTION: _Rule(_GANGS, _stranded_action),
 }

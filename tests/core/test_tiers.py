@@ -77,7 +77,7 @@ def voting(ballot: Ballot) -> Hooks:
 def by(field: str, *, sign: int = 1) -> Hooks:
     return Hooks(
         gang_order=lambda gang: sign * getattr(gang, field),
-        task_order=lambda task: sign * getattr(task, field),
+        task_order=lambda _gang: lambda task: sign * getattr(task, field),
     )
 
 
@@ -125,12 +125,12 @@ class TestOrderOfMembers:
             make_task("job-w-11", priority=8),
         ]
         expected = ["job-w-11", "job-w-9", "job-v-10", "job-w-10", "early", "late"]
-        assert [t.name for t in sorted(members, key=opened.task_key)] == expected
+        assert [t.name for t in sorted(members, key=opened.task_key(make_gang()))] == expected
 
     def test_a_plugin_that_is_switched_off_has_no_say(self) -> None:
         opened = open_fakes((by("priority"),), switches={"enableTaskOrder": False})
         members = [make_task("w-1", priority=1), make_task("w-0", priority=2)]
-        assert [t.name for t in sorted(members, key=opened.task_key)] == ["w-0", "w-1"]
+        assert [t.name for t in sorted(members, key=opened.task_key(make_gang()))] == ["w-0", "w-1"]
 
 
 class TestOrderOfQueues:

@@ -105,3 +105,29 @@ def test_an_annotation_on_a_kind_that_ignores_it_is_only_warned_of(
     verdict = ask(path, annotated(path, {key: "true"}))
     assert verdict.allowed
     assert verdict.warnings == (f"metadata.annotations[{key}]: {told}",)
+
+
+AFFINITY, ORDER = "volcano.sh/task-topology-affinity", "volcano.sh/task-topology-task-order"
+
+
+@pytest.mark.parametrize("path", [GROUP, JOB])
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ({AFFINITY: "a,b;a;;", ORDER: "a,b,"}, ""),
+        ({AFFINITY: "a,b,a"}, "task a is named twice in a,b,a"),
+        ({ORDER: "a;b"}, "the order is one list, without semicolons"),
+        ({"volcano.sh/task-topology-anti-affinity": "b,b"}, "task b is named twice in b,b"),
+    ],
+)
+def test_tasks_that_belong_together_are_readable(
+    path: str, said: dict[str, Any], fault: str
+) -> None:
+    verdict = ask(path, annotated(path, said))
+    assert verdict.allowed is (not fault)
+    assert fault in verdict.message
+
+
+def test_a_job_that_names_tasks_it_has_not_is_warned() -> None:
+    (warning,) = ask(JOB, annotated(JOB, {AFFINITY: "nobody,task"})).warnings
+    assert warning.startswith(f"metadata.annotations[{AFFINITY}]: no task is named nobody")

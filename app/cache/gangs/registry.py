@@ -14,6 +14,7 @@ from app.cache.gangs.signals import Signals
 from app.cache.gangs.sums import Part, QueueSums, part_of
 from app.cache.gangs.views import gang_view, places_of, task_of
 from app.cache.nodes.usage import NodeUsage
+from app.core.gangs.task_topology import tells_tasks_apart
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.job import Template
@@ -243,8 +244,8 @@ class Registry:
         return gang_view(group, vector=self._node_usage.vector, classes=self.classes)
 
     def _places(self, group: Group) -> tuple[MemberPlace, ...] | None:
-        of_group = group.pod_group
-        if group.queue in self._limited or (of_group and of_group.tells_tasks_apart):
+        annotations = group.pod_group.annotations if group.pod_group else {}
+        if group.queue in self._limited or tells_tasks_apart(annotations):
             return places_of(group, self._node_usage.vector)
         return None
 

@@ -83,7 +83,7 @@ def _serve_torn(cycle: Cycle, turns: Turns[Backlog], gang: Gang) -> Steps:
         yield from serve(cycle, turns, Backlog(gang))
         return
     backlog = Backlog(as_it_was)
-    yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key)
+    yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
     placed = yield from place_minimum(cycle, backlog)
     if placed:
         turns.add(Backlog(gang))

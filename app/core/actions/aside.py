@@ -82,7 +82,8 @@ def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
     lacks_role = any(able[role] < lacking for role, lacking in need.roles.items())
     if able if need.met else (not lacks_role and able.total() >= need.total):
         return None
-    return min(unfit, key=lambda task: rank(task, cycle.opened.task_key))
+    key = cycle.opened.task_key(gang)
+    return min(unfit, key=lambda task: rank(task, key))
 
 
 def _asks_for_all(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:

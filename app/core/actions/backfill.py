@@ -40,7 +40,7 @@ def _takes_part(cycle: Cycle, gang: Gang) -> bool:
 
 def _serve(cycle: Cycle, backlog: Backlog) -> Steps:
     gang = backlog.gang
-    yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key)
+    yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
     reached = is_reached(cycle, gang)
     if not reached and all(task.best_effort for task in gang.waiting):
         reached = yield from place_minimum(cycle, backlog)

@@ -54,8 +54,9 @@ def contend(cycle: Cycle, action: EvictionAction) -> Steps:
     with cycle.as_held():
         while (queue := turns.queue()) is not None:
             backlog = turns.take(queue)
-            yield from backlog.sort(cycle.unserved(backlog.gang), key=cycle.opened.task_key)
-            with cycle.kept_room_of(backlog.gang):
+            gang = backlog.gang
+            yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
+            with cycle.kept_room_of(gang):
                 contest.evict_for(backlog)
             turns.done(queue)
             yield

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 
 from app.core.actions import futility, refusals
 from app.core.actions.attempt import Attempt
-from app.core.actions.backlog import Backlog, followers_last
+from app.core.actions.backlog import Backlog, followers_last, rank
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.gangs import slots
 from app.core.gangs.need import Need
+from app.core.gangs.task_topology import tells_tasks_apart
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
 
@@ -47,7 +48,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     if refusal is not None:
         cycle.refuse(gang, refusal)
         return False
-    tasks = need.needed_first([*backlog.tasks, *extra])
+    tasks = need.needed_first(_in_order(cycle, backlog, extra))
     if gang.sub_groups:
         attempt = UnitAttempt(cycle, backlog, followers_last(cycle.snapshot, tasks), need.copy())
         return (yield from _place_units(cycle, attempt, wanted=tasks[: need.members]))
@@ -72,7 +73,16 @@ def tasks_of_minimum(cycle: Cycle, backlog: Backlog) -> Sequence[Task]:
     gang = backlog.gang
     need = Need.of(gang, cycle.ledger.gang(gang))
     extra = slots.slots_of(gang, cycle.snapshot, made=cycle.slot_shapes)
-    return need.needed_first([*backlog.tasks, *extra])[: need.members]
+    return need.needed_first(_in_order(cycle, backlog, extra))[: need.members]
+
+
+def _in_order(cycle: Cycle, backlog: Backlog, extra: Sequence[Task]) -> list[Task]:
+    """The members and then the slots, or both in one order where tasks belong together."""
+    tasks = [*backlog.tasks, *extra]
+    if extra and tells_tasks_apart(backlog.gang.annotations):
+        key = cycle.opened.task_key(backlog.gang)
+        tasks.sort(key=lambda task: rank(task, key))
+    return tasks
 
 
 def _place_units(

@@ -68,7 +68,7 @@ def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:
     others may have theirs only with them.
     """
     made, index = cycle.snapshot.nominated_room[gang.key], cycle.snapshot.table.index
-    key = cycle.opened.task_key
+    key = cycle.opened.task_key(gang)
     tasks = [t for t in cycle.unserved(gang) if t.uid in made and made[t.uid].node in index]
     need = Need.of(gang, cycle.ledger.gang(gang))
     for task in need.needed_first(sorted(tasks, key=lambda task: rank(task, key))):

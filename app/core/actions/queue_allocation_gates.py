@@ -84,4 +84,5 @@ def _keep_room(cycle: Cycle, gang: Gang, unit: Unit) -> Sequence[Task]:
 def _without_place(cycle: Cycle, gang: Gang) -> list[Task]:
     """Members in the order in which they would get places, which is that of being shown."""
     left = (task for task in gang.waiting if not cycle.is_served(gang, task))
-    return sorted(left, key=lambda task: rank(task, cycle.opened.task_key))
+    key = cycle.opened.task_key(gang)
+    return sorted(left, key=lambda task: rank(task, key))

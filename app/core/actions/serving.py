@@ -106,7 +106,7 @@ def _of_this_round(cycle: Cycle, backlog: Backlog, *, reached: bool) -> tuple[li
 
     For a minimum all of them count, of whichever kind.
     """
-    gang, key = backlog.gang, cycle.opened.task_key
+    gang, key = backlog.gang, cycle.opened.task_key(backlog.gang)
     waiting = list(cycle.unserved(gang))
     if not gang.unused:
         return waiting, key

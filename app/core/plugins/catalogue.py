@@ -19,6 +19,7 @@ from app.core.plugins import (
     resource_strategy_fit,
     resourcequota,
     sla,
+    task_topology,
 )
 from app.core.policy import Configure
 
@@ -39,6 +40,7 @@ PLUGINS: Mapping[str, Configure] = {
     "resource-strategy-fit": resource_strategy_fit.configure,
     "resourcequota": resourcequota.configure,
     "sla": sla.configure,
+    "task-topology": task_topology.configure,
 }
 
 INERT_PLUGINS = frozenset(
@@ -48,7 +50,6 @@ INERT_PLUGINS = frozenset(
         "network-topology-aware",
         "numa-aware",
         "rescheduling",
-        "task-topology",
         "tdm",
         "usage",
     }

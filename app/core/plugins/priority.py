@@ -26,7 +26,7 @@ def _open(session: Session) -> Hooks:
 
     return Hooks(
         gang_order=_gang_key,
-        task_order=_task_key,
+        task_order=lambda _gang: _task_key,
         starving=starving,
         preemptable=EvictionRule("priority", _preemptable, "same priority"),
         unified_evictable=EvictionRule("priority", _evictable, "same priority"),
