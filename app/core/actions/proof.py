@@ -24,7 +24,7 @@ from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.reason import Cause
-from app.model.resources import Vector
+from app.model.resources import PODS_COLUMN, Vector
 
 Places = tuple[tuple[Task, int], ...]
 """Members and slots with the rows of their nodes."""
@@ -134,12 +134,18 @@ class Proof:
             return cycle.ledger.placed_since(trial.start)
 
     def _takes_too_much(self, before: Vector) -> bool:
-        """Whether a queue that holds more than its share would grow by the exchange."""
-        queue = self.gang.queue
-        after = self.cycle.ledger.queue(queue).tree_allocated
-        if (after <= before).all():
+        """Whether the exchange inside the queue makes it grow beyond its share.
+
+        A queue that reclaims was asked for that before.
+        """
+        shares = self.cycle.opened.queue_shares
+        if shares is None or self.action.reclaims:
             return False
-        return not self.cycle.opened.is_below_share(queue, np.zeros_like(after))
+        queue = self.gang.queue
+        after, deserved = self.cycle.ledger.queue(queue).tree_allocated, shares(queue).deserved
+        grown = (after > before) & (after > deserved) & (deserved > 0)
+        grown[PODS_COLUMN] = False
+        return bool(grown.any())
 
     def _need(self) -> Need:
         return Need.of(self.gang, self.cycle.ledger.gang(self.gang))

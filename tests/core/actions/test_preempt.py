@@ -2,14 +2,26 @@
 
 from dataclasses import replace
 
+import pytest
+
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang
+from app.model.ids import QueueName
 from app.model.reason import Cause
 from app.model.running import Protection
 from app.model.workload import GroupPhase
-from tests.builders import make_gang
-from tests.core.actions.rigs import cores, gang_of, members, newcomer, policies, sized, vector
+from tests.builders import make_gang, make_queue
+from tests.core.actions.rigs import (
+    amounts_of,
+    cores,
+    gang_of,
+    members,
+    newcomer,
+    policies,
+    sized,
+    vector,
+)
 from tests.core.contended import (
     RunningGang,
     contended,
@@ -230,3 +242,20 @@ def test_a_gang_may_use_the_room_that_is_kept_for_it() -> None:
     high = gang_of("high", 2, priority=9)
     outcome = contended(high, running=singles(3, nodes=1), nodes=cores(4), by=SHARED, now=1000.0)
     assert len(victims(outcome)) == 1, "one core is idle, and kept for it"
+
+
+@pytest.mark.parametrize("share", ["proportion", "capacity"])
+def test_no_queue_grows_beyond_its_share_by_an_exchange(share: str) -> None:
+    queues = [make_queue(name, deserved=amounts_of(cpu=2)) for name in ("a", "b")]
+    outcome = contended(
+        gang_of("high", 1, cpu=2, queue=QueueName("a"), priority=9),
+        gang_of("waits", 2, queue=QueueName("b")),
+        running=[
+            running_gang("small", [0], cpu=1, queue="a"),
+            running_gang("large", [0], cpu=2, queue="a"),
+        ],
+        nodes=cores(4),
+        queues=queues,
+        by=policies((("priority", WHOLE, "conformance"), ("predicates", share)), ACTIONS),
+    )
+    assert victims(outcome) == {"large-0"}, "with the idle core the small one would be enough"
