@@ -88,12 +88,14 @@ class QueueShare:
     """Where a queue stands: what it deserves now, and at most; vectors of shape ``(R,)``.
 
     ``share`` is what it holds of ``deserved``; ``with_children``: its children's groups count too.
+    ``ancestors``: so many of the queues above it may take room from others for it.
     """
 
     deserved: Vector
     real_capability: Vector
     share: float
     with_children: bool = False
+    ancestors: int = 0
 
 
 class NodesNow(NamedTuple):

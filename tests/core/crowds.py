@@ -284,8 +284,12 @@ class Crowd:
             assert self.runs(name) == 0 or self.runs(name) >= job.needs, f"{name} runs in part"
         for evicts in decided.evictions:
             assert self.runs(evicts.preemptor.partition("/")[2]) > 0
-        snapshot = self.snapshot()
-        assert (snapshot.used <= snapshot.table.allocatable).all()
+        used: Counter[tuple[int, str]] = Counter()
+        for job in self.jobs.values():
+            for row in self.where(job.name):
+                used.update({(row, name): amount for name, amount in job.shape.requests})
+        room = [dict(node.allocatable) for node in self.nodes]
+        assert all(amount <= room[row][name] for (row, name), amount in used.items())
 
     def _gang(self, job: Job, created: float) -> Gang:
         members = self.members[job.name]

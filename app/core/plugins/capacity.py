@@ -123,7 +123,7 @@ def _open_tree(session: Session, *, level: int) -> Hooks:
         permitted=quota.permitted,
         excess=quota.excess,
         is_below_share=_below_share(quota, tree.deserved),
-        queue_shares=_queue_shares(quota, tree.deserved, rank),
+        queue_shares=_queue_shares(quota, tree.deserved, rank, level=level),
     )
     return _taking(
         hooks, quota, Reclaiming(ledger, tree.deserved, quota.held, quota.line, level=level)
@@ -322,7 +322,7 @@ def _below_share(quota: Quota, deserved: Mapping[QueueName, Vector]) -> IsBelowS
 
 
 def _queue_shares(
-    quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank
+    quota: Quota, deserved: Mapping[QueueName, Vector], rank: QueueRank, *, level: int = 0
 ) -> QueueShares:
     def queue_share(name: QueueName) -> QueueShare:
         return QueueShare(
@@ -330,6 +330,7 @@ def _queue_shares(
             quota.real[name],
             share=rank(name)[0] if quota.held(name).any() else 0.0,
             with_children=quota.tree,
+            ancestors=level,
         )
 
     return queue_share

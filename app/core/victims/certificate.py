@@ -110,7 +110,6 @@ class Decision:
     saved: NDArray[np.float64]
     may_go_from: Callable[[int], float] = lambda _at: 0.0
     queue_shares: QueueShares | None = None
-    ancestor_level: int = 0
     admits: bool = False
     limit: Vector | None = None
     """What the queue is to hold no more of, where no member asks for a place; shape ``(R,)``."""
@@ -159,7 +158,7 @@ class _Writer:
             "time": now,
             "total": self._amounts(np.maximum(self.snapshot.total, 1)),
             "tree": self.queues.tree,
-            "ancestorLevel": self.decision.ancestor_level,
+            "ancestorLevel": self.queues.ancestors,
             "preemptor": self._preemptor(),
             "shapes": [self._shape(at) for at in range(len(self.problem.wanted))],
             "elsewhere": self._amounts(self.nodes.free_elsewhere),

@@ -116,6 +116,7 @@ class QueueFacts:
         self._preemptor = preemptor
         mine = self.standing(preemptor.queue)
         self.tree = mine is not None and mine.with_children
+        self.ancestors = 0 if mine is None else mine.ancestors
 
     def standing(self, queue: QueueName) -> QueueShare | None:
         """What a plugin says of ``queue``; None: nothing."""

@@ -99,3 +99,21 @@ def test_a_gang_that_collects_takes_back_its_share_as_well() -> None:
         now=1000.0,
     )
     assert len(victims(outcome)) == 2
+
+
+def test_an_ancestor_takes_for_a_queue_that_holds_more_than_it_deserves_itself() -> None:
+    tree = PluginConf(
+        "capacity", switches={"enableHierarchy": True}, arguments={"ancestorReclaimLevel": 1}
+    )
+    outcome = contended(
+        asks("mine", 2, queue="leaf"),
+        running=singles(4, nodes=2),
+        nodes=cores(2, 2),
+        queues=(
+            make_queue("branch", deserved=(("cpu", 3000),)),
+            make_queue("leaf", deserved=(("cpu", 1000),), parent=QueueName("branch")),
+            make_queue("a", deserved=(("cpu", 1000),)),
+        ),
+        by=policies((("priority", WHOLE), ("predicates", tree)), ACTIONS),
+    )
+    assert len(victims(outcome)) == 2
