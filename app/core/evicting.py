@@ -11,17 +11,20 @@ Answers are given as the ledger stands. With more evictions they turn from yes t
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from app.core.alike import Panel, Traits
 from app.core.combining import Opening, Tiers
 from app.core.ledger import Ledger
-from app.core.policy import Candidate, EvictionRule, Preemptor, VictimQueueCompare
-from app.core.protection.disruptions import JOB_BUDGET, Disruptions
+from app.core.policy import Candidate, EvictionRule, Preemptor, Trait, VictimQueueCompare
+from app.core.protection.disruptions import Disruptions
 from app.model.ids import QueueName
 from app.model.reason import Spared
 from app.model.resources import Mask, Rows
@@ -30,6 +33,8 @@ from app.model.snapshot import Snapshot
 SAME_PRIORITY = "same priority"
 HIGHER_PRIORITY = "higher priority"
 NO_RULE = "that no plugin lets go"
+_RANKED = frozenset({Trait.GANG_PRIORITY, Trait.PRIORITY})
+"""What the rank of a candidate depends on."""
 
 
 class _Rank(Enum):
@@ -55,7 +60,8 @@ class Judgement:
     """Which candidates may go for ``preemptor``, and why others may not.
 
     ``allowed`` are positions in ``snapshot.running``, shape ``(A,)``, in the order asked.
-    ``tier`` is the number of the one that decided, from 0; None: none lets any candidate go.
+    ``tier`` is the number of the one that decided, from 0; None: none lets any candidate go, or
+    none was asked.
     """
 
     preemptor: Preemptor
@@ -72,6 +78,10 @@ class Judgement:
         """
         return self._rules[at]
 
+    def lets_go(self, rows: Collection[int]) -> bool:
+        """Whether the candidates at these positions were allowed."""
+        return all(at in self._rules for at in rows)
+
     def still_allows(self, rows: Collection[int]) -> bool:
         """Whether all candidates at these positions may go together, as the ledger stands now.
 
@@ -87,12 +97,47 @@ class Judgement:
         """
         return self._evicting.may_go_from(at)
 
-    def allows_together(self, units: Iterable[Collection[int]]) -> bool:
-        """Whether these units may go one after the other, each as those before it leave the ledger.
+    @contextmanager
+    def leaving(self) -> Iterator["Leaving"]:
+        """Inside, units go one after the other; afterwards the ledger is as before."""
+        with self._evicting.ledger.trial():
+            yield Leaving(self, self._evicting)
 
-        Of units in the same order, fewer may go whenever more may. The ledger is as before.
+
+class Leaving:
+    """Units that go one after the other on the ledger, each if it may as those before it are gone.
+
+    Of units in the same order, fewer may go whenever more may.
+    """
+
+    def __init__(self, judgement: Judgement, evicting: "Evicting") -> None:
+        self._judgement = judgement
+        self._evicting = evicting
+
+    def take(self, units: Sequence[Collection[int]]) -> int | None:
+        """Let all of these go; the number of the first that may not, and then none of them goes.
+
+        Of a unit some pods may be gone already.
         """
-        return self._evicting.allow_together(self, units)
+        ledger = self._evicting.ledger
+        pods, start = ledger.snapshot.running.pods, len(ledger.journal)
+        for number, unit in enumerate(units):
+            rest = [at for at in unit if pods[at].uid not in ledger.evicted]
+            if not self._evicting.still_allows(self._judgement, rest):
+                ledger.undo_since(start)
+                return number
+            for at in rest:
+                ledger.evict(at)
+        return None
+
+    def still_may(self) -> Mask:
+        """Which of all running pods may go yet, each by itself, shape ``(P,)``."""
+        return self._evicting.still_may(self._judgement, self._panel)
+
+    @cached_property
+    def _panel(self) -> Panel:
+        judgement = self._judgement
+        return self._evicting.panel(judgement.preemptor, judgement.allowed)
 
 
 class Evicting:
@@ -103,8 +148,16 @@ class Evicting:
         self._tiers = [[rule for rule in tier if not rule.by_pod] for tier in tiers]
         self._of_pods = [rule for rule in rules if rule.by_pod]
         self._binding = [rule for rule in rules if rule.binds and not rule.by_pod]
-        self._ledger: Ledger = opening.ledger
+        self.ledger: Ledger = opening.ledger
         self._disruptions = Disruptions(opening.ledger, now=opening.now)
+
+    @cached_property
+    def _traits(self) -> Traits:
+        return Traits(self.ledger.snapshot)
+
+    def panel(self, preemptor: Preemptor, rows: Rows) -> Panel:
+        """The candidates at these positions."""
+        return Panel(self.ledger.snapshot, self._traits, preemptor, rows)
 
     def judge(self, preemptor: Preemptor, rows: Rows, *, below: int = -1) -> Judgement:
         """Which of the candidates at these positions of ``snapshot.running`` may go.
@@ -112,180 +165,172 @@ class Evicting:
         ``below``: only tiers after that one are asked, as what it let go was not enough. Raises
         ``KeyError`` for a pod without a group here.
         """
-        judged = _Judged(self._ledger.snapshot, rows)
+        judged = _Judged(self.panel(preemptor, rows))
         for reason, mask in self._disruptions.spared(rows):
             judged.spare(mask, reason)
-        judged.bind([self._bound(preemptor, sample) for sample in judged.samples])
+        judged.bind(self._binding)
         for rule in self._of_pods:
-            judged.ask_pods(rule, preemptor)
+            judged.ask_pods(rule, self.ledger.snapshot)
         for number, tier in enumerate(self._tiers):
-            if number > below and judged.ask(tier, preemptor):
-                return judged.judgement(preemptor, number, self)
-        return judged.judgement(preemptor, None, self)
+            if number > below and judged.ask(tier):
+                return judged.judgement(number, self)
+        judged.close()
+        return judged.judgement(None, self)
 
     def still_allows(self, judgement: Judgement, rows: Collection[int]) -> bool:
         """See :meth:`Judgement.still_allows`."""
-        if judgement.tier is None or not self._disruptions.allow(rows):
+        if not (judgement.lets_go(rows) and self._disruptions.allow(rows)):
             return False
+        if judgement.tier is None:
+            return True
         tier, preemptor = self._tiers[judgement.tier], judgement.preemptor
-        kinds = self._ledger.snapshot.running.kinds.codes
-        asked: set[int] = set()
-        for at in rows:
-            candidate = Candidate.of(self._ledger.snapshot, at)
-            if any(rule.allows(preemptor, candidate) is False for rule in self._of_pods):
+        snapshot = self.ledger.snapshot
+        kinds = snapshot.running.kinds.codes
+        samples = {int(kinds[at]): at for at in rows}
+        for at in samples.values():
+            candidate = Candidate.of(snapshot, at)
+            if _bound(self._binding, preemptor, candidate).spared:
                 return False
-            if kinds[at] not in asked:
-                asked.add(kinds[at])
-                if self._bound(preemptor, candidate).spared:
-                    return False
-                if not _answer(tier, preemptor, candidate).rules:
-                    return False
-        return True
+            if not _answer(tier, preemptor, candidate).rules:
+                return False
+        pods = [Candidate.of(snapshot, at) for at in rows] if self._of_pods else []
+        return not any(
+            rule.allows(preemptor, pod) is False for rule in self._of_pods for pod in pods
+        )
 
-    def allow_together(self, judgement: Judgement, units: Iterable[Collection[int]]) -> bool:
-        """See :meth:`Judgement.allows_together`."""
-        with self._ledger.trial():
-            for unit in units:
-                if not self.still_allows(judgement, unit):
-                    return False
-                for at in unit:
-                    self._ledger.evict(at)
-        return True
+    def still_may(self, judgement: Judgement, panel: Panel) -> Mask:
+        """See :meth:`Leaving.still_may`."""
+        may = np.zeros(len(self.ledger.snapshot.running), dtype=np.bool_)
+        judged = _Judged(panel)
+        for reason, mask in self._disruptions.spared(panel.rows):
+            judged.spare(mask, reason)
+        if judgement.tier is not None:
+            judged.bind(self._binding)
+            if not judged.ask(self._tiers[judgement.tier]):
+                return may
+        may[panel.rows] = judged.open
+        return may
 
     def may_go_from(self, at: int) -> float:
         """See :meth:`Judgement.may_go_from`."""
         return self._disruptions.may_go_from(at)
 
-    def unprotected(self, preemptor: Preemptor, rows: Rows) -> tuple[Rows, tuple[Spared, ...]]:
-        """Of the candidates at these positions those that are protected in no tier.
+    def unprotected(self, preemptor: Preemptor, rows: Rows) -> Judgement:
+        """Which of the candidates at these positions are protected in no tier.
 
-        And what protects the others. No plugin is asked whether it lets a candidate go.
+        No plugin is asked whether it lets a candidate go, here or later.
         """
-        judged = _Judged(self._ledger.snapshot, rows)
+        judged = _Judged(self.panel(preemptor, rows))
         for reason, mask in self._disruptions.spared(rows):
             judged.spare(mask, reason)
-        kept = [self._disruptions.is_spared_by_job(sample.at) for sample in judged.samples]
-        judged.bind([_Answer(spared=JOB_BUDGET if each else "") for each in kept])
         for rule in self._of_pods:
-            judged.ask_pods(rule, preemptor)
-        return judged.left()
-
-    def protect_none(self, units: Iterable[Collection[int]]) -> bool:
-        """Whether budgets and run times let these units go one after the other.
-
-        The ledger is as before.
-        """
-        with self._ledger.trial():
-            for unit in units:
-                if not self._disruptions.allow(unit):
-                    return False
-                for at in unit:
-                    self._ledger.evict(at)
-        return True
-
-    def _bound(self, preemptor: Preemptor, candidate: Candidate) -> _Answer:
-        """What job disruption budgets say, and the rules that bind."""
-        if self._disruptions.is_spared_by_job(candidate.at):
-            return _Answer(spared=JOB_BUDGET)
-        rules: list[str] = []
-        for rule in self._binding:
-            said = rule.allows(preemptor, candidate)
-            if said is False:
-                return _Answer(spared=rule.spares)
-            if said:
-                rules.append(rule.name)
-        return _Answer(tuple(rules))
+            judged.ask_pods(rule, self.ledger.snapshot)
+        return judged.judgement(None, self)
 
 
 class _Judged:
-    """What is known of the candidates at ``rows`` so far, most of it by their kinds.
+    """What is known of the candidates of a ``panel`` so far; ``open`` ones are not spared."""
 
-    Kinds are told by their positions in ``samples``, which has one candidate of each.
-    """
-
-    def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
-        self._snapshot = snapshot
-        self._rows = rows
-        _, first, self._kinds = np.unique(
-            snapshot.running.kinds.codes[rows], return_index=True, return_inverse=True
-        )
-        self.samples = [Candidate.of(snapshot, at) for at in rows[first].tolist()]
-        self._open = np.ones(len(rows), dtype=np.bool_)
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+        self.open: Mask = np.ones(len(panel.rows), dtype=np.bool_)
         self._spared: Counter[str] = Counter()
-        self._binding: list[_Answer] = []
-        self._refused: dict[int, str] = {}
-        self._rules: dict[int, str] = {}
+        self._binding = _Answers.by_rules((), panel, _bound)
+        self._asked: list[_Answers] = []
 
-    def bind(self, answers: list[_Answer]) -> None:
-        """What holds of each kind whichever tier decides."""
-        self._binding = answers
-        for reason in dict.fromkeys(answer.spared for answer in answers if answer.spared):
-            self.spare(self._with([answer.spared == reason for answer in answers]), reason)
+    def bind(self, rules: Sequence[EvictionRule]) -> None:
+        """What holds whichever tier decides."""
+        self._binding = _Answers.by_rules(rules, self._panel, _bound)
+        self._spare_all(self._binding, self.open)
 
     def spare(self, mask: Mask, reason: str) -> None:
         """Spare the pods of ``mask``, which may not go."""
-        count = int((mask & self._open).sum())
+        count = int((mask & self.open).sum())
         if count:
             self._spared[reason] += count
-            self._open &= ~mask
+            self.open = self.open & ~mask
 
-    def ask_pods(self, rule: EvictionRule, preemptor: Preemptor) -> None:
+    def ask_pods(self, rule: EvictionRule, snapshot: Snapshot) -> None:
         """Let a rule about single pods say no."""
-        refused = np.zeros(len(self._rows), dtype=np.bool_)
-        for at in np.flatnonzero(self._open).tolist():
-            candidate = Candidate.of(self._snapshot, int(self._rows[at]))
-            refused[at] = rule.allows(preemptor, candidate) is False
+        panel = self._panel
+        refused = np.zeros(len(panel.rows), dtype=np.bool_)
+        for at in np.flatnonzero(self.open).tolist():
+            candidate = Candidate.of(snapshot, int(panel.rows[at]))
+            refused[at] = rule.allows(panel.preemptor, candidate) is False
         self.spare(refused, rule.spares)
 
-    def ask(self, tier: Sequence[EvictionRule], preemptor: Preemptor) -> bool:
+    def ask(self, tier: Sequence[EvictionRule]) -> bool:
         """Whether the ``tier`` lets some candidate go."""
-        rules: dict[int, str] = {}
-        for kind in np.unique(self._kinds[self._open]).tolist():
-            answer = _answer(tier, preemptor, self.samples[kind])
-            if answer.rules:
-                rules[kind] = "+".join(dict.fromkeys(answer.rules + self._binding[kind].rules))
-            elif answer.spared:
-                self._refused.setdefault(kind, answer.spared)
-        goes = self._open & self._with([kind in rules for kind in range(len(self.samples))])
+        answers = _Answers.by_rules(tier, self._panel, _answer)
+        self._asked.append(answers)
+        goes = self.open & answers.which([bool(answer.rules) for answer in answers.answers])
         if not goes.any():
             return False
-        self._rules = rules
-        self._close(self._open & ~goes)
-        self._open = goes
+        self.close(~goes)
         return True
 
-    def left(self) -> tuple[Rows, tuple[Spared, ...]]:
-        """The positions of pods that are not spared, and why the others are."""
-        spared = sorted(self._spared.items())
-        return self._rows[self._open], tuple(Spared(reason, pods) for reason, pods in spared)
-
-    def judgement(self, preemptor: Preemptor, tier: int | None, evicting: Evicting) -> Judgement:
+    def judgement(self, tier: int | None, evicting: Evicting) -> Judgement:
         """What was found."""
-        if tier is None:
-            self._close(self._open)
-            self._open = np.zeros(len(self._rows), dtype=np.bool_)
+        rows = self._panel.rows[self.open]
         return Judgement(
-            preemptor=preemptor,
-            allowed=self._rows[self._open],
+            preemptor=self._panel.preemptor,
+            allowed=rows,
             tier=tier,
             spared=tuple(Spared(reason, pods) for reason, pods in sorted(self._spared.items())),
-            _rules={
-                at: self._rules[kind]
-                for at, kind in zip(
-                    self._rows[self._open].tolist(), self._kinds[self._open].tolist(), strict=True
-                )
-            },
+            _rules=dict(zip(rows.tolist(), self._told(), strict=True)),
             _evicting=evicting,
         )
 
-    def _close(self, mask: Mask) -> None:
-        kinds, counts = np.unique(self._kinds[mask], return_counts=True)
-        for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
-            self._spared[self._refused.get(kind, NO_RULE)] += count
+    def _told(self) -> list[str]:
+        """The rules that let the open ones go."""
+        if not self._asked:
+            return [""] * int(self.open.sum())
+        decided, binding = self._asked[-1], self._binding
+        pairs = decided.of[self.open] * len(binding.answers) + binding.of[self.open]
+        different, of = np.unique(pairs, return_inverse=True)
+        texts: list[str] = []
+        for pair in different.tolist():
+            first, second = divmod(pair, len(binding.answers))
+            rules = decided.answers[first].rules + binding.answers[second].rules
+            texts.append("+".join(dict.fromkeys(rules)))
+        return [texts[at] for at in of.tolist()]
 
-    def _with(self, flags: list[bool]) -> Mask:
-        """The candidates of kinds with a flag."""
-        mask: Mask = np.array(flags, dtype=np.bool_)[self._kinds]
+    def close(self, mask: Mask | None = None) -> None:
+        """Spare those of ``mask``, or all of them, by the first tier that says why."""
+        mask = self.open if mask is None else mask
+        for answers in self._asked:
+            self._spare_all(answers, mask)
+        self.spare(mask, NO_RULE)
+
+    def _spare_all(self, answers: "_Answers", mask: Mask) -> None:
+        """Spare those of ``mask`` that the ``answers`` spare."""
+        for reason in dict.fromkeys(each.spared for each in answers.answers if each.spared):
+            self.spare(
+                mask & answers.which([each.spared == reason for each in answers.answers]), reason
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    """The ``answers`` for classes of candidates, and the class ``of`` each, shape ``(C,)``."""
+
+    answers: Sequence[_Answer]
+    of: Rows
+
+    @classmethod
+    def by_rules(
+        cls,
+        rules: Sequence[EvictionRule],
+        panel: Panel,
+        ask: Callable[[Sequence[EvictionRule], Preemptor, Candidate], _Answer],
+    ) -> "_Answers":
+        """One for each class of candidates that are alike for the ``rules``."""
+        samples, of = panel.classes(_RANKED.union(*(rule.looks_at for rule in rules)))
+        return cls([ask(rules, panel.preemptor, sample) for sample in samples], of)
+
+    def which(self, flags: Sequence[bool]) -> Mask:
+        """The candidates with an answer that has a flag."""
+        mask: Mask = np.array(flags, dtype=np.bool_)[self.of]
         return mask
 
 
@@ -305,6 +350,18 @@ def order_of_victim_queues(
         return next((order for order in said if order), 0)
 
     return compare
+
+
+def _bound(rules: Sequence[EvictionRule], preemptor: Preemptor, candidate: Candidate) -> _Answer:
+    """What the ``rules`` that bind say."""
+    names: list[str] = []
+    for rule in rules:
+        said = rule.allows(preemptor, candidate)
+        if said is False:
+            return _Answer(spared=rule.spares)
+        if said:
+            names.append(rule.name)
+    return _Answer(tuple(names))
 
 
 def _answer(tier: Sequence[EvictionRule], preemptor: Preemptor, candidate: Candidate) -> _Answer:

@@ -10,7 +10,7 @@ the actions never see a plugin.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -195,21 +195,38 @@ never back.
 """
 
 
+class Trait(Enum):
+    """Something of a candidate that a rule may look at."""
+
+    QUEUE = "queue"
+    GANG = "gang"
+    GANG_PRIORITY = "gang priority"
+    PART = "part"
+    REQUEST = "request"
+    PRIORITY = "priority"
+    """That of the task."""
+
+
+KIND = frozenset({Trait.GANG, Trait.PART, Trait.REQUEST, Trait.PRIORITY})
+"""All that a :class:`~app.model.running.PodKind` tells."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EvictionRule:
     """What one plugin says of candidates; ``name`` is the plugin's.
 
     ``spares`` says of pods why it does not let them go, after a number ("7 same priority").
-    ``by_pod``: it looks at the single pod, and says no, or nothing; its no counts whichever tier
-    decides. Otherwise its answer is the same for members of a gang that count for the same part,
-    request the same and have the same priority (:class:`~app.model.running.PodKind`). ``binds``:
-    this no counts whichever tier decides, too. ``among_equals``: its yes lets a gang evict members
-    of a gang of the same priority.
+    ``looks_at``: candidates that have these traits in common have the same answer, and one of them
+    is asked about. Whether they are of the preemptor's gang may always be looked at. ``by_pod``:
+    the rule looks at the single pod instead, and says no, or nothing; its no counts whichever tier
+    decides. ``binds``: this no counts whichever tier decides, too. ``among_equals``: its yes lets a
+    gang evict members of a gang of the same priority.
     """
 
     name: str
     allows: Evictable
     spares: str
+    looks_at: frozenset[Trait] = KIND
     by_pod: bool = False
     binds: bool = False
     among_equals: bool = False

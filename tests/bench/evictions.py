@@ -1,13 +1,15 @@
 """How long the search for victims takes: ``python -m tests.bench.evictions``.
 
-Preemptors on full clusters, some of which have no room even with evictions. Times are processor
-times of the solver: bounds, units, search and witnesses. The time that the planner needs to prove
-the places which the solver found is not in them. The gap compares lost work and pods with a lower
-bound that no set of units can fall below.
+Preemptors on full clusters, some of which have no room even with evictions. Times of the first
+table are processor times of the solver: bounds, units, search and witnesses. The time that the
+planner needs to prove the places which the solver found is not in them. The gap compares lost work
+and pods with a lower bound that no set of units can fall below. The second table has whole
+decisions (:mod:`tests.bench.decisions`).
 """
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median
 from time import process_time
@@ -25,8 +27,10 @@ from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey
 from app.model.parts import Part
 from app.model.placed_pods import Codes, frozen
-from app.model.resources import Matrix, Vector
+from app.model.resources import Mask, Matrix, Vector
 from app.model.running import Running
+from tests.bench import decisions
+from tests.bench.full_clusters import Full, Group, Request, gpus, mixed, uniform
 from tests.bench.planner import machine, settle, table_of
 from tests.builders import make_gang, make_pod
 
@@ -34,19 +38,6 @@ SEEDS = 10
 NOW = 1_000_000.0
 POD = make_pod()
 COLUMNS = ("case", "units", "victims", "gangs", "median", "p99", "lost/bound", "pods/bound")
-Request = tuple[int, int, int, int]
-"""Milli-CPU, MiB, pods, GPUs."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Equal pods that run, on these nodes; ``minimum`` must stay."""
-
-    request: Request
-    nodes: Sequence[int]
-    minimum: int = 1
-    priority: int = 0
-    since: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -60,12 +51,13 @@ class Cluster:
     total: Vector
 
     @classmethod
-    def of(cls, sizes: Sequence[Request], groups: Sequence[Group]) -> "Cluster":
-        """Nodes of these sizes with the pods of ``groups``; the youngest pod goes first."""
+    def of(cls, full: Full) -> "Cluster":
+        """The pods of ``full``; the youngest one goes first."""
+        groups = full.groups
         gangs = [_gang(f"g{at}", group) for at, group in enumerate(groups)]
         where = [(at, node) for at, group in enumerate(groups) for node in group.nodes]
         requests = np.array([groups[at].request for at, _ in where], dtype=np.int64)
-        room = np.array(sizes, dtype=np.int64)
+        room = np.array(full.sizes, dtype=np.int64)
         total = room.sum(axis=0)
         for (_, node), request in zip(where, requests, strict=True):
             room[node] -= request
@@ -108,78 +100,6 @@ def _gang(name: str, group: Group) -> Gang:
     )
 
 
-# --- clusters ------------------------------------------------------------------------------------
-
-
-def uniform(dice: random.Random) -> Cluster:
-    """1,000 nodes, each full with ten pods of one core that have nothing to do with each other."""
-    nodes = [(10_000, 40_000, 110, 0)] * 1_000
-    since = 3_600.0
-    pods = [Group((1_000, 4_000, 1, 0), (at % 1_000,), since=since) for at in range(10_000)]
-    return Cluster.of(nodes, pods)
-
-
-def mixed(dice: random.Random) -> Cluster:
-    """1,000 full nodes with about 10,000 pods of different sizes, in jobs of which half may shrink.
-
-    A pod looks for a node among some, so that nodes are left with idle rests of all sizes.
-    """
-    nodes = [(13_000, 56_000, 110, 0)] * 1_000
-    free = [list(node) for node in nodes]
-    groups: list[Group] = []
-    failed = 0
-    while failed < 100:
-        cores, memory = dice.choice((500, 1_000, 1_500, 2_000)), dice.choice((2_000, 4_000, 8_000))
-        where: list[int] = []
-        for _ in range(dice.choice((1, 1, 1, 4, 8, 16))):
-            at = next(
-                (at for at in dice.sample(range(1_000), 50) if _fits(free[at], cores, memory)), -1
-            )
-            if at >= 0:
-                free[at][0] -= cores
-                free[at][1] -= memory
-                where.append(at)
-        if not where:
-            failed += 1
-            continue
-        size = len(where)
-        groups.append(
-            Group(
-                (cores, memory, 1, 0),
-                where,
-                minimum=dice.choice((size, (size + 1) // 2)),
-                priority=dice.choice((0, 0, 100, 1_000)),
-                since=dice.expovariate(1 / 7_200),
-            )
-        )
-    return Cluster.of(nodes, groups)
-
-
-def gpus(dice: random.Random) -> Cluster:
-    """500 nodes of 8 GPUs with 4,000 pods of one, in gangs of 1 to 64 of which few may shrink."""
-    nodes = [(96_000, 1_000_000, 110, 8)] * 500
-    slots = [at // 8 for at in range(4_000)]
-    groups: list[Group] = []
-    while slots:
-        size = min(dice.choice((1, 1, 2, 4, 8, 8, 16, 64)), len(slots))
-        where, slots = slots[:size], slots[size:]
-        minimum = dice.choice((size, size, size, max(size // 2, 1)))
-        groups.append(
-            Group(
-                (8_000, 64_000, 1, 1),
-                where,
-                minimum=minimum,
-                priority=dice.choice((0, 0, 100)),
-                since=dice.expovariate(1 / 36_000),
-            )
-        )
-    return Cluster.of(nodes, groups)
-
-
-def _fits(free: Sequence[int], cores: int, memory: int) -> bool:
-    return free[0] >= cores and free[1] >= memory
-
-
 # --- cases ---------------------------------------------------------------------------------------
 
 
@@ -188,7 +108,7 @@ class Case:
     """``asks`` are requests and how many members have them."""
 
     name: str
-    make: Callable[[random.Random], Cluster]
+    make: Callable[[random.Random], Full]
     asks: Sequence[tuple[Request, int]]
     fits: bool = True
 
@@ -231,8 +151,25 @@ def solved(case: Case, cluster: Cluster) -> tuple[Solution | NoSolution, Sequenc
         account_of=lambda gang: cluster.accounts[gang.key],
         lost=lost,
     )
-    problem = Problem(units, running, cluster.room, wanted, lambda _: True, _believe)
+    problem = Problem(
+        units, running, cluster.room, wanted, lambda: nullcontext(_Free(units)), _believe
+    )
     return solve(problem), units
+
+
+@dataclass(frozen=True)
+class _Free:
+    """All units may go together."""
+
+    units: Sequence[Unit]
+
+    def take(self, units: Sequence[Unit]) -> int | None:
+        """Let them go."""
+        return None
+
+    def still_may(self) -> Mask:
+        """All of them."""
+        return np.ones(len(self.units), dtype=np.bool_)
 
 
 def _believe(units: Sequence[Unit], places: Places | None) -> Places | None:
@@ -307,7 +244,7 @@ def _fraction(mine: Sequence[tuple[int, int]], short: int) -> float:
 
 def row(case: Case) -> Sequence[str]:
     """One row of the table; raises where the answer is wrong."""
-    clusters = [case.make(random.Random(seed)) for seed in range(SEEDS)]
+    clusters = [Cluster.of(case.make(random.Random(seed))) for seed in range(SEEDS)]
     settle()
     times: list[float] = []
     results = []
@@ -345,6 +282,7 @@ def main() -> None:
     for case in CASES:
         table.add_row(*row(case))
     console.print(table)
+    console.print(decisions.table())
 
 
 if __name__ == "__main__":

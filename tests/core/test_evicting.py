@@ -7,16 +7,17 @@ import pytest
 
 from app.core.evicting import HIGHER_PRIORITY, NO_RULE, SAME_PRIORITY, Evicting, Judgement
 from app.core.ledger import Ledger
-from app.core.policy import EvictionRule, Hooks, Policies, Preemptor
+from app.core.policy import Candidate, EvictionRule, Hooks, Policies, Preemptor, Trait
 from app.core.protection.disruptions import JOB_BUDGET, POD_BUDGET, RUN_TIME
 from app.core.tiers import open_policies
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.disruption import DisruptionBudget
+from app.model.parts import Part
 from app.model.reason import Spared
 from app.model.shape import LabelSelector
 from app.model.snapshot import Snapshot
 from tests.builders import make_queue
-from tests.core.contests import PREEMPT, RECLAIM, cluster, preemptor, runs, wants
+from tests.core.contests import PREEMPT, RECLAIM, Runner, cluster, preemptor, runs, wants
 
 NEW = wants(priority=5)
 
@@ -237,3 +238,62 @@ class TestProtection:
         queue = make_queue("q", annotations={"pumice.sh/minimum-run-time": said})
         snapshot = cluster(runs("g", 1, queue="q"), waits=(NEW,), queues=(queue,))
         assert judge(snapshot, self.TIER).spared == ()
+
+
+class TestLeaving:
+    """Units that go one after the other."""
+
+    TIER = (rule("x", dict.fromkeys((f"{name}-{i}" for name in "ab" for i in range(2)), True)),)
+    BUDGET = DisruptionBudget("default", "b", LabelSelector(), allowed=3)
+    SNAPSHOT = cluster(runs("a", 2), runs("b", 2), waits=(NEW,), budgets=(BUDGET,))
+
+    def test_all_of_several_units_go_or_none_does(self) -> None:
+        evicting, ledger = opened(self.SNAPSHOT, self.TIER)
+        found = evicting.judge(preemptor(NEW), np.arange(4))
+        with found.leaving() as leaving:
+            assert leaving.take([(0, 1)]) is None
+            assert leaving.take([(2,), (3,)]) == 1
+            assert len(ledger.evicted) == 2
+            assert leaving.take([(2,)]) is None
+        assert not ledger.evicted
+
+    def test_a_unit_may_be_gone_in_part(self) -> None:
+        evicting, ledger = opened(self.SNAPSHOT, self.TIER)
+        found = evicting.judge(preemptor(NEW), np.arange(4))
+        with found.leaving() as leaving:
+            assert leaving.take([(0,), (0, 1), (2,)]) is None
+            assert len(ledger.evicted) == 3
+
+    def test_what_may_go_yet_is_what_each_pod_by_itself_may(self) -> None:
+        evicting, _ = opened(self.SNAPSHOT, self.TIER)
+        found = evicting.judge(preemptor(NEW), np.arange(4))
+        with found.leaving() as leaving:
+            assert leaving.still_may().tolist() == [True] * 4
+            assert leaving.take([(0,), (1,), (2,)]) is None
+            assert leaving.still_may().tolist() == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("trait", "runners"),
+    [
+        (Trait.GANG, (runs("a", 2), runs("b"))),
+        (Trait.QUEUE, (runs("a", 2), runs("b", queue="q"))),
+        (Trait.PART, (runs("a", parts=(Part("x"), Part("x"), Part("y"))),)),
+        (Trait.REQUEST, (runs("a", 2), runs("b", cpu=2))),
+    ],
+)
+def test_one_of_those_that_are_alike_for_a_rule_is_asked_about(
+    trait: Trait, runners: tuple[Runner, ...]
+) -> None:
+    asked: list[str] = []
+
+    def says(_preemptor: Preemptor, candidate: Candidate) -> bool:
+        asked.append(candidate.pod.name)
+        return True
+
+    snapshot = cluster(*runners, waits=(NEW,), queues=(make_queue("q"),))
+    for looks_at, classes in ((frozenset({trait}), 2), (frozenset[Trait](), 1)):
+        asked.clear()
+        found = judge(snapshot, (Hooks(preemptable=EvictionRule("x", says, "", looks_at)),))
+        assert len(asked) == classes
+        assert len(found.allowed) == 3

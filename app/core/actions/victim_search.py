@@ -14,6 +14,7 @@ from app.core.policy import Preemptor
 from app.core.victims.candidates import in_victim_order
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.certificate_facts import QueueFacts
+from app.core.victims.going import going
 from app.core.victims.problem import (
     Bound,
     BoundKind,
@@ -133,7 +134,7 @@ class VictimSearch:
             running=snapshot.running,
             room=cycle.ledger.future_idle.copy(),
             wanted=wanted,
-            compatible=lambda units: self.judgement.allows_together(u.pods for u in units),
+            together=lambda: going(self.judgement, units),
             prove=self._prove,
             limits=list(self._limits.values()),
         )

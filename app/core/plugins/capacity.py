@@ -26,6 +26,7 @@ from app.core.policy import (
     QueueShare,
     QueueShares,
     Session,
+    Trait,
     Vote,
 )
 from app.core.shares import hierarchy, limits
@@ -286,11 +287,12 @@ def _taking(hooks: Hooks, quota: Quota, reclaiming: Reclaiming) -> Hooks:
         )
 
     spares = "of queues that hold no more than they deserve"
+    looks_at = frozenset({Trait.QUEUE, Trait.REQUEST})
     return replace(
         hooks,
         preemptive=preemptive,
-        reclaimable=EvictionRule("capacity", reclaiming.may_go, spares, binds=True),
-        unified_evictable=EvictionRule("capacity", evictable, spares, binds=True),
+        reclaimable=EvictionRule("capacity", reclaiming.may_go, spares, looks_at, binds=True),
+        unified_evictable=EvictionRule("capacity", evictable, spares, looks_at, binds=True),
         victim_queue_order=victims_first,
     )
 

@@ -9,7 +9,7 @@ With ``enableHierarchy`` queues are ordered too, by the hierarchical shares of
 
 from dataclasses import replace
 
-from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session
+from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session, Trait
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.hdrf import Exchanges, ShareTree
 from app.core.shares.shares import share_of
@@ -18,6 +18,7 @@ from app.model.gang import Gang
 
 EQUAL = 1e-6
 """Shares that differ by no more are equal."""
+_LOOKS_AT = frozenset({Trait.GANG, Trait.REQUEST})
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
@@ -43,7 +44,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
         hooks = Hooks(
             gang_order=order,
             borrowing=borrowing,
-            preemptable=EvictionRule("drf", may_go, spares, among_equals=True),
+            preemptable=EvictionRule("drf", may_go, spares, _LOOKS_AT, among_equals=True),
         )
         return _with_queues(hooks, ShareTree(ledger)) if hierarchical else hooks
 
@@ -54,7 +55,7 @@ def _with_queues(hooks: Hooks, tree: ShareTree) -> Hooks:
     """``hooks``, and queues that are ordered and give room by their places in the ``tree``."""
     exchanges = Exchanges(tree, margin=EQUAL)
     spares = "of queues with no larger share"
-    reclaimable = EvictionRule("drf", exchanges.may_go, spares, binds=True)
+    reclaimable = EvictionRule("drf", exchanges.may_go, spares, _LOOKS_AT, binds=True)
 
     def evictable(preemptor: Preemptor, candidate: Candidate) -> bool | None:
         return exchanges.may_go(preemptor, candidate) if preemptor.action.reclaims else None
@@ -63,5 +64,5 @@ def _with_queues(hooks: Hooks, tree: ShareTree) -> Hooks:
         hooks,
         queue_order=tree.compare,
         reclaimable=reclaimable,
-        unified_evictable=EvictionRule("drf", evictable, spares, binds=True),
+        unified_evictable=EvictionRule("drf", evictable, spares, _LOOKS_AT, binds=True),
     )

@@ -24,6 +24,7 @@ from app.core.policy import (
     OpenPlugin,
     Preemptor,
     Session,
+    Trait,
     Vote,
 )
 from app.core.protection.gang_minimum import spares
@@ -69,7 +70,12 @@ def _open(session: Session) -> Hooks:
             ]
         return spares(gang, ledger.gang(gang), (candidate.part,), coming=coming)
 
-    rule = EvictionRule("gang", may_go, "needed for the minimums of their groups")
+    rule = EvictionRule(
+        "gang",
+        may_go,
+        "needed for the minimums of their groups",
+        frozenset({Trait.GANG, Trait.PART}),
+    )
     return Hooks(
         gang_order=ready,
         gang_valid=validity,

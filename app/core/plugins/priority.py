@@ -3,12 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session
+from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session, Trait
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
 from app.model.resources import Rows
 from app.model.running import Running
+
+_LOOKS_AT = frozenset({Trait.GANG_PRIORITY, Trait.PRIORITY})
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
@@ -28,8 +30,8 @@ def _open(session: Session) -> Hooks:
         gang_order=_gang_key,
         task_order=lambda _gang: _task_key,
         starving=starving,
-        preemptable=EvictionRule("priority", _preemptable, "same priority"),
-        unified_evictable=EvictionRule("priority", _evictable, "same priority"),
+        preemptable=EvictionRule("priority", _preemptable, "same priority", _LOOKS_AT),
+        unified_evictable=EvictionRule("priority", _evictable, "same priority", _LOOKS_AT),
         victim_order=_lower_first,
     )
 

@@ -23,6 +23,7 @@ from app.core.policy import (
     Preemptor,
     QueueShare,
     Session,
+    Trait,
     Vote,
 )
 from app.core.shares import limits
@@ -35,6 +36,7 @@ from app.model.reason import Cause, Refusal
 from app.model.resources import PODS_COLUMN, ResourceAxis, Vector
 
 SPARES = "of queues that hold no more than they deserve"
+_LOOKS_AT = frozenset({Trait.QUEUE, Trait.REQUEST})
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
@@ -56,8 +58,12 @@ def configure(conf: PluginConf) -> OpenPlugin:
             borrowing=borrowing,
             queue_shares=queues.queue_share,
             preemptive=queues.preemptive,
-            reclaimable=EvictionRule("proportion", queues.reclaimable, SPARES, binds=True),
-            unified_evictable=EvictionRule("proportion", queues.evictable, SPARES, binds=True),
+            reclaimable=EvictionRule(
+                "proportion", queues.reclaimable, SPARES, _LOOKS_AT, binds=True
+            ),
+            unified_evictable=EvictionRule(
+                "proportion", queues.evictable, SPARES, _LOOKS_AT, binds=True
+            ),
         )
 
     return open_

@@ -42,15 +42,15 @@ class Disruptions:
             used_up = frozenset().union(*map(self._covers, self._used_up()))
             covered = [pods[at].uid in used_up for at in rows.tolist()] if used_up else False
             found.append((POD_BUDGET, np.full(len(rows), covered)))
+        if self._with_job_budget:
+            gangs = self._ledger.snapshot.running.gangs
+            full = {
+                at
+                for at in rows.tolist()
+                if gangs[at] in self._with_job_budget and self._exceed_a_job_budget((at,))
+            }
+            found.append((JOB_BUDGET, np.array([at in full for at in rows.tolist()], np.bool_)))
         return found
-
-    def is_spared_by_job(self, at: int) -> bool:
-        """Whether no member of the gang of that pod may be missing."""
-        running = self._ledger.snapshot.running
-        gang = self._ledger.snapshot.gangs.get(running.gangs[at])
-        if gang is None or not (has_budget(gang.annotations, running.pods[at].annotations)):
-            return False
-        return self._exceed_a_job_budget((at,))
 
     def may_go_from(self, at: int) -> float:
         """When the minimum run time of that pod ends; 0: its queue has none."""
@@ -107,7 +107,7 @@ class Disruptions:
         leaving: Counter[GroupKey] = Counter()
         sample: dict[GroupKey, int] = {}
         for at in rows:
-            if running.counted[at]:
+            if running.counted[at] and running.gangs[at] in self._with_job_budget:
                 leaving[running.gangs[at]] += 1
                 sample[running.gangs[at]] = at
         for key, count in leaving.items():
@@ -118,6 +118,17 @@ class Disruptions:
                 if left is not None and count > left:
                     return True
         return False
+
+    @cached_property
+    def _with_job_budget(self) -> frozenset[GroupKey]:
+        """Gangs that say how many of their members may be missing, themselves or by their pods."""
+        snapshot = self._ledger.snapshot
+        running = snapshot.running
+        said = {key for key, gang in snapshot.gangs.items() if has_budget(gang.annotations)}
+        for pod, key in zip(running.pods, running.gangs, strict=True):
+            if pod.annotations and has_budget(pod.annotations):
+                said.add(key)
+        return frozenset(said)
 
     @cached_property
     def _budgets(self) -> dict[str, Sequence[DisruptionBudget]]:

@@ -15,7 +15,7 @@ _MIN_AVAILABLE, _MAX_UNAVAILABLE = BUDGETS
 
 def has_budget(*annotations: Mapping[str, str]) -> bool:
     """Whether a group or a pod with these ``annotations`` has a budget."""
-    return any(key in said for said in annotations for key in BUDGETS)
+    return any(said and not said.keys().isdisjoint(BUDGETS) for said in annotations)
 
 
 def may_be_missing(gang: Gang, account: GangAccount, pod: Mapping[str, str]) -> int | None:

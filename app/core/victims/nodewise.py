@@ -7,7 +7,7 @@ looked for. A gang that goes whole frees room on other nodes as well, which the 
 first.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.core.victims.bounds import places_on
 from app.core.victims.covers import cheap_cover
 from app.core.victims.packing import largest_first, tightest_first
-from app.core.victims.problem import Places, Wanted
+from app.core.victims.problem import Places, Together, Wanted
 from app.core.victims.stock import Stock
 from app.model.ids import GroupKey
 from app.model.resources import Mask, Matrix, Rows, Vector
@@ -27,33 +27,33 @@ class NodeWise:
     """One search: ``allowed`` units, shape ``(U,)``, may be chosen.
 
     ``shared``: the cost of a node is that of each place it is made to have, else that of the first
-    one. ``careful``: the rules about several victims are asked about every unit; else the caller
-    asks about the result.
+    one. ``going``: the rules about several victims are asked about each choice, as units go; None:
+    the caller asks about the result.
     """
 
     def __init__(
-        self, stock: Stock, allowed: Mask, *, shared: bool = False, careful: bool = False
+        self, stock: Stock, allowed: Mask, *, shared: bool = False, going: Together | None = None
     ) -> None:
-        self.chosen: set[int] = set()
+        self.chosen: dict[int, None] = {}
         self._stock = stock
         self._entries = stock.by_node
         self._costs = stock.costs[stock.by_node.units]
         self._shared = shared
-        self._careful = careful
+        self._going = going
         self._alive = allowed.copy()
         self._free = stock.room.copy()
         self._spare = dict(stock.spare)
 
     def run(self) -> list[int] | None:
-        """The units to evict, in order; None: it found no room for all members."""
+        """The units to evict, as they were chosen; None: it found no room for all members."""
         wanted = self._stock.wanted
         for at in largest_first(self._free, wanted):
             if not self._place(wanted[at]):
                 return None
-        return sorted(self.chosen) if self._keep_limits() else None
+        return list(self.chosen) if self._keep_limits() else None
 
     def make_room_at(self, places: Places) -> list[int] | None:
-        """The units to evict so that just these places have room; None: they have none."""
+        """The units to evict, as they were chosen, for just these places; None: they have none."""
         demand: dict[int, Vector] = {}
         for each, rows in zip(self._stock.wanted, places, strict=True):
             for row in rows:
@@ -62,7 +62,7 @@ class NodeWise:
             if not self._make_free(row, demand[row]):
                 return None
             self._free[row] -= demand[row]
-        return sorted(self.chosen) if self._keep_limits() else None
+        return list(self.chosen) if self._keep_limits() else None
 
     def _keep_limits(self) -> bool:
         """Evict what limits lack besides."""
@@ -101,11 +101,14 @@ class NodeWise:
                 estimates.forget(node)
                 continue
             touched = self._evict_all(cover)
+            if touched is None:
+                estimates.of_all(self._free, self._alive, left)
+                continue
             if len(touched) > 1:
                 left -= self._take_all(wanted, estimates, left)
-            elif touched:
+            else:
                 left -= self._take_on(node, wanted, estimates, left)
-            for row in touched or (node,):
+            for row in touched:
                 estimates.of_node(row, self._free[row], self._alive, left)
         return True
 
@@ -156,39 +159,32 @@ class NodeWise:
             kept.append(each)
         return kept
 
-    def _evict_all(self, cover: Sequence[int]) -> set[int]:
+    def _evict_all(self, cover: Sequence[int]) -> set[int] | None:
         """Choose these units, and tell the nodes that they are on.
 
-        No node: one of them may not go with the others. It is not looked at again, as it may not
-        go with more of them either.
+        None: one of them may not go with the others. Neither it nor what may not go for the same
+        reason is looked at again, as these may not go with more units either.
         """
-        if self._careful:
-            going = set(self.chosen)
-            for unit in cover:
-                going = self._with(going, unit)
-                if not self._stock.problem.compatible(self._stock.units(going)):
-                    self._alive[unit] = False
-                    return set()
+        if self._going is not None:
+            refused = self._going.take([self._stock.problem.units[unit] for unit in cover])
+            if refused is not None:
+                self._alive[cover[refused]] = False
+                self._alive &= self._going.still_may()
+                return None
         touched: set[int] = set()
         for unit in cover:
             if self._alive[unit]:
                 touched |= self._evict(unit)
         return touched
 
-    def _with(self, chosen: Collection[int], unit: int) -> set[int]:
-        """``chosen`` and one more; a whole gang takes the place of its members."""
-        one = self._stock.problem.units[unit]
-        parts = self._stock.of_gang[one.gang] if one.whole else ()
-        return set(chosen).difference(parts) | {unit}
-
     def _evict(self, unit: int) -> set[int]:
         """Choose one unit; a whole gang takes the place of its members."""
         one = self._stock.problem.units[unit]
         if one.whole:
             mine = self._stock.of_gang[one.gang]
-            for part in self.chosen.intersection(mine):
+            for part in self.chosen.keys() & set(mine):
                 self._free_of(part, -1)
-                self.chosen.remove(part)
+                del self.chosen[part]
             self._alive[mine] = False
         else:
             self._alive[unit] = False
@@ -197,7 +193,7 @@ class NodeWise:
                 units = self._stock.problem.units
                 mine = [at for at in self._stock.of_gang[one.gang] if not units[at].whole]
                 self._alive[mine] = False
-        self.chosen.add(unit)
+        self.chosen[unit] = None
         return set(self._free_of(unit, 1).tolist())
 
     def _free_of(self, unit: int, sign: int) -> Rows:
@@ -243,6 +239,7 @@ class _Estimates:
 
     def of_all(self, free: Matrix, alive: Mask, left: int) -> None:
         """Estimate anew for all nodes, for up to ``left`` members."""
+        self._known[:] = _NEVER
         open_to = self._mask & (self.taken < self.most)
         entries = np.flatnonzero(alive[self._entries.units] & open_to[self._entries.nodes])
         nodes = self._entries.nodes[entries]

@@ -16,6 +16,7 @@ from app.core.policy import Preemptor
 from app.core.shares import limits
 from app.core.victims.candidates import Candidates, among, in_victim_order
 from app.core.victims.certificate import Decision, certificate_of
+from app.core.victims.going import going
 from app.core.victims.problem import Limit, NoSolution, Places, Problem, Solution
 from app.core.victims.search import all_together
 from app.core.victims.solver import solve
@@ -117,9 +118,9 @@ class _Search:
         self._for = Preemptor(
             EvictionAction.OVER_CAPABILITY, _of_no_members(excess.queue, nothing), (), nothing
         )
-        allowed, self._spared = self._rules.unprotected(self._for, self._found.rows)
+        self._judgement = self._rules.unprotected(self._for, self._found.rows)
         self._units = units_of(
-            in_victim_order(opened, ledger.snapshot, self._for, allowed),
+            in_victim_order(opened, ledger.snapshot, self._for, self._judgement.allowed),
             running,
             account_of=ledger.gang,
             lost=self._lost,
@@ -139,7 +140,7 @@ class _Search:
         certificate = {}
         if isinstance(outcome, Solution):
             certificate = dict(self._certificate(problem, outcome))
-        spared = (*self._found.spared, *self._spared)
+        spared = (*self._found.spared, *self._judgement.spared)
         return GivenUp(units, kept, self._found.count, spared, certificate)
 
     def _of_queue(self) -> Mask:
@@ -158,7 +159,7 @@ class _Search:
             running=self._running,
             room=np.zeros((0, len(short)), dtype=np.int64),
             wanted=(),
-            compatible=lambda units: self._rules.protect_none(u.pods for u in units),
+            together=lambda: going(self._judgement, units),
             prove=_no_places,
             limits=(Limit(self._counts, short),),
         )

@@ -5,8 +5,10 @@ in the order of the problem's units, so that equal sets are equal tuples.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from app.core.victims.units import Unit
 from app.model.resources import Mask, Matrix, Rows, Vector
@@ -14,11 +16,24 @@ from app.model.running import Running
 
 Places = tuple[tuple[int, ...], ...]
 """Rows of nodes for the members of each :class:`Wanted`, in their order."""
-Compatible = Callable[[Sequence[Unit]], bool]
-"""Whether the rules about several victims let these units go together.
 
-A superset of units that may not go together may not either.
-"""
+
+class Together(Protocol):
+    """Units that go one after the other, as far as the rules about several victims let them.
+
+    Of units in the same order fewer may go whenever more may.
+    """
+
+    def take(self, units: Sequence[Unit]) -> int | None:
+        """Let all of these go as well, those whose pods are gone already in part.
+
+        The position of the first that may not, and then none of them goes; None: all go.
+        """
+
+    def still_may(self) -> Mask:
+        """Which units of the problem may go yet, each by itself, shape ``(U,)``."""
+
+
 Prove = Callable[[Sequence[Unit], Places | None], Places | None]
 """Places for the whole preemptor under every filter once these units are gone; None: none found.
 
@@ -61,17 +76,23 @@ class Problem:
 
     ``units`` are in the order in which victims are preferred. ``room`` is the future idle room
     before any of them goes, shape ``(N, R)``. ``wanted`` is the minimum of the preemptor, equal
-    members together. Victims free what ``limits`` lack besides. ``prove`` is expensive: it is
-    called for sets that have room and are ``compatible`` only.
+    members together. Victims free what ``limits`` lack besides. Inside ``together()`` units go
+    together from none on. ``prove`` is expensive: it is called outside of that only, for sets that
+    have room and are :meth:`compatible`.
     """
 
     units: Sequence[Unit]
     running: Running
     room: Matrix
     wanted: Sequence[Wanted]
-    compatible: Compatible
+    together: Callable[[], AbstractContextManager[Together]]
     prove: Prove
     limits: Sequence[Limit] = ()
+
+    def compatible(self, units: Sequence[Unit]) -> bool:
+        """Whether these units may go together, in this order."""
+        with self.together() as going:
+            return going.take(units) is None
 
 
 class BoundKind(StrEnum):

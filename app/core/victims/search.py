@@ -15,7 +15,6 @@ from app.core.victims.problem import NoSolution, Places, Solution
 from app.core.victims.sparing import settled, without_needless
 from app.core.victims.stock import Stock
 from app.core.victims.units import Unit
-from app.model.ids import GroupKey
 from app.model.resources import Mask
 
 _STEPS = 2_000
@@ -69,14 +68,18 @@ def _found(stock: Stock, allowed: Mask) -> list[int] | None:
 
 
 def _one_way(stock: Stock, allowed: Mask, *, shared: bool) -> list[int] | None:
-    for careful in (False, True):
-        chosen = NodeWise(stock, allowed, shared=shared, careful=careful).run()
-        if chosen is None:
-            return None
-        chosen = without_needless(stock, chosen)
-        if careful or stock.problem.compatible(stock.units(chosen)):
-            return chosen
-    return None
+    chosen = NodeWise(stock, allowed, shared=shared).run()
+    if chosen is None:
+        return None
+    chosen = without_needless(stock, sorted(chosen))
+    if stock.problem.compatible(stock.units(chosen)):
+        return chosen
+    with stock.problem.together() as going:
+        chosen = NodeWise(stock, allowed, shared=shared, going=going).run()
+    if chosen is None:
+        return None
+    chosen = without_needless(stock, chosen)
+    return chosen if stock.problem.compatible(stock.units(chosen)) else None
 
 
 def _proven(stock: Stock, chosen: Sequence[int]) -> Places | None:
@@ -110,38 +113,30 @@ def _as_planned(stock: Stock, allowed: Mask) -> tuple[list[int] | None, Places |
             first = middle + 1
         else:
             last, places = middle, found
-    return sorted([*chosen, *more[:last]]), places
+    both = {*chosen, *more[:last]}
+    return [at for at in everything if at in both], places
 
 
 def all_together(stock: Stock) -> list[Unit]:
-    """As many units as may go together, in their order."""
+    """As many units as may go together, in an order in which they may."""
     return stock.units(_everything(stock, np.ones(len(stock.problem.units), dtype=np.bool_)))
 
 
 def _everything(stock: Stock, allowed: Mask) -> list[int]:
-    """As many of the allowed units as may go together: whole gangs first, else by their order."""
+    """As many of the allowed units as may go together: whole gangs first."""
     units = stock.problem.units
     may_go = np.flatnonzero(allowed).tolist()
-    chosen = _grown(stock, [], [at for at in may_go if units[at].whole])
-    whole = {units[at].gang for at in chosen}
-    left: dict[GroupKey, int] = {}
-    rest: list[int] = []
-    for at in may_go:
-        unit = units[at]
-        spare = left.setdefault(unit.gang, unit.spare)
-        if unit.whole or unit.gang in whole or spare <= 0:
-            continue
-        left[unit.gang] = spare - 1
-        rest.append(at)
-    return sorted(_grown(stock, chosen, rest))
-
-
-def _grown(stock: Stock, chosen: list[int], more: list[int]) -> list[int]:
-    """``chosen`` units and as many ``more`` as may go with them."""
-    both = [*chosen, *more]
-    if not more or stock.problem.compatible(stock.units(both)):
-        return both
-    if len(more) == 1:
-        return chosen
-    half = len(more) // 2
-    return _grown(stock, _grown(stock, chosen, more[:half]), more[half:])
+    left = dict(stock.spare)
+    chosen: list[int] = []
+    alive = allowed.copy()
+    with stock.problem.together() as going:
+        for at in sorted(may_go, key=lambda at: not units[at].whole):
+            unit = units[at]
+            if not alive[at] or not (unit.whole or left[unit.gang] > 0):
+                continue
+            if going.take((unit,)) is not None:
+                alive &= going.still_may()
+                continue
+            chosen.append(at)
+            left[unit.gang] = 0 if unit.whole else left[unit.gang] - 1
+    return chosen

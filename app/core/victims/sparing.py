@@ -4,7 +4,7 @@ Units go back one by one, those that cost the most first. As what has no room wi
 has none with fewer gone, each is asked about once.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -89,13 +89,13 @@ class Tally:
         )
 
 
-def without_needless(stock: Stock, chosen: Collection[int]) -> list[int]:
+def without_needless(stock: Stock, chosen: Sequence[int]) -> list[int]:
     """``chosen`` units without those that all members have room without, as far as it shows."""
     tally = Tally(stock, chosen)
     for unit in tally.doubtful():
         if not tally.is_bound(unit) and _is_packed(stock, tally.free_without(unit)):
             tally.give_back(unit)
-    return sorted(tally.left)
+    return [unit for unit in chosen if unit in tally.left]
 
 
 def _is_packed(stock: Stock, free: Matrix) -> bool:
@@ -103,7 +103,7 @@ def _is_packed(stock: Stock, free: Matrix) -> bool:
     return len(wanted) == 1 or not isinstance(pack(free, wanted, Steps(_STEPS)), NotPacked)
 
 
-def settled(stock: Stock, chosen: Collection[int], places: Places) -> Solution:
+def settled(stock: Stock, chosen: Sequence[int], places: Places) -> Solution:
     """The solution of ``chosen`` units, which have been proven, without those that can be spared.
 
     Where no bound needs a unit the planner is asked whether it finds places without it.
@@ -116,11 +116,12 @@ def settled(stock: Stock, chosen: Collection[int], places: Places) -> Solution:
         if packed is NotPacked.IMPOSSIBLE:
             continue
         hint = packed if isinstance(packed, tuple) else None
-        found = problem.prove(stock.units(tally.left - {unit}), hint)
+        rest = [other for other in chosen if other in tally.left and other != unit]
+        found = problem.prove(stock.units(rest), hint)
         if found is not None:
             places = found
             tally.give_back(unit)
-    order, bounds = sorted(tally.left), tally.bounds()
+    order, bounds = [unit for unit in chosen if unit in tally.left], tally.bounds()
     return Solution(
         units=tuple(stock.units(order)),
         places=places,

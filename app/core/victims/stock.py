@@ -5,7 +5,7 @@ its limits. There what is free is what is left of the limit, less than nothing w
 ``E`` entries, one for each node that a unit has pods on.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -127,9 +127,9 @@ class Stock:
         """Whether no bound on places or limits is exceeded where so much is ``free``."""
         return have_places(free, self.wanted) and not (free[self.limits] < 0).any()
 
-    def units(self, chosen: Collection[int]) -> list[Unit]:
-        """The ``chosen`` units, in order."""
-        return [self.problem.units[at] for at in sorted(chosen)]
+    def units(self, chosen: Iterable[int]) -> list[Unit]:
+        """The ``chosen`` units, in that order."""
+        return [self.problem.units[at] for at in chosen]
 
     def cost(self, chosen: Collection[int]) -> SetCost:
         """What they cost."""

@@ -4,6 +4,7 @@ Nothing here is of the solver: sets, costs and placements are worked out one by 
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -16,6 +17,7 @@ from app.core.victims.units import Unit
 from app.model.ids import GroupKey
 from app.model.parts import Part
 from app.model.placed_pods import Codes, frozen
+from app.model.resources import Mask
 from app.model.running import Running
 from tests.builders import make_pod
 
@@ -101,6 +103,10 @@ class Cluster:
             left = len([pod for pod in mine if pod not in gone])
             if left not in (0, len(mine)) and left < group.minimum:
                 return False
+        return self.keeps_caps(gone)
+
+    def keeps_caps(self, gone: frozenset[int]) -> bool:
+        """Whether no cap is exceeded."""
         return all(len(cap.pods & gone) <= cap.most for cap in self.caps)
 
     def cost(self, gone: frozenset[int]) -> Cost:
@@ -257,6 +263,29 @@ def gone_with(units: Sequence[Unit]) -> frozenset[int]:
 
 
 @dataclass
+class Going:
+    """Units that go together, asked about one by one."""
+
+    cluster: Cluster
+    gone: frozenset[int] = frozenset()
+
+    def take(self, units: Sequence[Unit]) -> int | None:
+        """Let all of these go as well, if they may."""
+        gone = self.gone
+        for number, unit in enumerate(units):
+            gone |= set(unit.pods)
+            if not self.cluster.keeps_caps(gone):
+                return number
+        self.gone = gone
+        return None
+
+    def still_may(self) -> Mask:
+        """Which units may go yet, each by itself."""
+        units = units_of(self.cluster)
+        return np.array([self.cluster.keeps_caps(self.gone | set(unit.pods)) for unit in units])
+
+
+@dataclass
 class Asked:
     """A problem, and what its solver asked."""
 
@@ -290,7 +319,7 @@ class Asked:
                 for owed in cluster.owed
                 if self.tells_limits
             ],
-            compatible=lambda units: cluster.may_go(gone_with(units)),
+            together=lambda: nullcontext(Going(cluster)),
             prove=self._prove,
         )
 

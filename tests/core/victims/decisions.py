@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from app.model.eviction import EvictionAction
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NodeName, QueueName
 from app.model.parts import Part
-from app.model.resources import Vector
+from app.model.resources import Mask, Vector
 from app.model.running import NO_GROUP
 from app.model.shape import LabelSelector, Operator, Requirement
 from app.model.snapshot import Snapshot
@@ -189,7 +190,7 @@ def decided(case: Case, *, refused: Collection[frozenset[str]] = ()) -> Decided 
         running=running,
         room=ledger.future_idle,
         wanted=[Wanted(everywhere, some[0].request, len(some)) for some in tasks],
-        compatible=lambda chosen: _compatible(case, ledger, chosen),
+        together=lambda: nullcontext(Going(case, ledger, units)),
         prove=prove,
         limits=[Limit(mine, short)],
     )
@@ -225,6 +226,31 @@ def _candidates(case: Case, snapshot: Snapshot) -> list[int]:
         for at, gang in enumerate(gangs)
         if gang and gang.queue == OWN and gang.priority < case.priority
     ]
+
+
+@dataclass
+class Going:
+    """Some of ``units`` go together, asked about one by one."""
+
+    case: Case
+    ledger: Ledger
+    units: Sequence[Unit]
+    gone: tuple[Unit, ...] = ()
+
+    def take(self, units: Sequence[Unit]) -> int | None:
+        """Let all of these go as well, if they may."""
+        gone = self.gone
+        for number, unit in enumerate(units):
+            gone = (*gone, unit)
+            if not _compatible(self.case, self.ledger, gone):
+                return number
+        self.gone = gone
+        return None
+
+    def still_may(self) -> Mask:
+        """Which units may go yet, each by itself."""
+        rest = [(*self.gone, unit) for unit in self.units]
+        return np.array([_compatible(self.case, self.ledger, each) for each in rest])
 
 
 def _compatible(case: Case, ledger: Ledger, chosen: Sequence[Unit]) -> bool:
