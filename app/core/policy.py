@@ -204,11 +204,11 @@ class Trait(Enum):
     PART = "part"
     REQUEST = "request"
     PRIORITY = "priority"
-    """That of the task."""
+    """Of the task, not of its gang."""
 
 
 KIND = frozenset({Trait.GANG, Trait.PART, Trait.REQUEST, Trait.PRIORITY})
-"""All that a :class:`~app.model.running.PodKind` tells."""
+"""The traits that a :class:`~app.model.running.PodKind` tells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
