@@ -14,10 +14,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
+from app.cli.checked import checked, unless_empty
 from app.cli.complaints import retold
 from app.cli.completion import complete
 from app.cli.endings import CODES
 from app.cli.truths import truth
+from app.kube.web_url import base_of
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -152,5 +154,13 @@ NAMESPACE_HELP = "The namespace. (default: the context's, else default)"
 Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help=NAMESPACE_HELP)]
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")]
 JobName = Annotated[str, typer.Option("--name", "-N", help="The name of the job.")]
+ExtenderUrl = Annotated[
+    str,
+    typer.Option(
+        envvar="PUMICE_EXTENDER_URL",
+        callback=checked(unless_empty(base_of)),
+        help="Where the extender answers.",
+    ),
+]
 QueueName = Annotated[str, typer.Option("--name", "-n", help="The name of the queue.")]
 File = Annotated[str, typer.Option("--file", "-f", help="YAML file, - for standard input.")]

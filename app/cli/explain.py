@@ -11,13 +11,11 @@ from typing import Annotated, Literal
 import typer
 
 from app.cli import explain_text, output
-from app.cli.checked import checked, unless_empty
 from app.cli.cluster import Where, ask, check_name, namespace_for
-from app.cli.commands import Context, Kubeconfig, Master, Namespace
+from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.findings import Findings, tells_of
 from app.cli.gathering import ask_extender, gather
-from app.kube.web_url import base_of
 from app.main.clock import steady_clock
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, Resource
 from app.wire.unstructured import Key, key_of
@@ -36,14 +34,7 @@ def explain(
     what: Annotated[str, typer.Argument(metavar="[KIND/]NAME", help="What waits.")],
     *,
     namespace: Namespace = None,
-    extender_url: Annotated[
-        str,
-        typer.Option(
-            envvar="PUMICE_EXTENDER_URL",
-            callback=checked(unless_empty(base_of)),
-            help="Where the extender answers.",
-        ),
-    ] = "",
+    extender_url: ExtenderUrl = "",
     form: Annotated[
         Literal["table", "json", "yaml"],
         typer.Option("--output", "-o", help="How to show it."),

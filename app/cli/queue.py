@@ -1,4 +1,4 @@
-"""``pumice queue`` (``vcctl queue``): create, delete, operate, list, get."""
+"""``pumice queue`` (``vcctl queue``): create, delete, operate, list, get, preview."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -10,6 +10,7 @@ from app.cli.cluster import Cluster, Where, ask
 from app.cli.commands import (
     Command,
     Context,
+    ExtenderUrl,
     Kubeconfig,
     Master,
     QueueName,
@@ -18,6 +19,7 @@ from app.cli.commands import (
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.job_build import amounts
 from app.cli.orders import Action, order
+from app.cli.queue_preview import ask_preview, page
 from app.wire.kinds import POD_GROUPS, QUEUES
 from app.wire.unstructured import Key, Object
 
@@ -145,6 +147,35 @@ def get(
         queues, counts = ask(where, lambda it: census(it, queue_name, form=form))
         table = _table(counts)
         typer.echo(output.first(queues, form=form, resource=QUEUES, table=table), nl=False)
+
+
+@app.command("preview", cls=Command)
+def preview(
+    *,
+    queue_name: QueueName = "",
+    capability: Annotated[
+        str,
+        typer.Option("--capability", help="Ask about this capability: cpu=8,memory=32Gi."),
+    ] = "",
+    extender_url: ExtenderUrl = "",
+    form: Annotated[
+        Literal["table", "json", "yaml"],
+        typer.Option("--output", "-o", help="How to show it."),
+    ] = "table",
+) -> None:
+    """Show which pods a queue would give up that holds more than its capability.
+
+    The extender works that out and evicts none. Pods are evicted when the queue has the annotation
+    pumice.sh/evict-over-capability.
+    """
+    with failing_to("preview queue"):
+        key = _key(queue_name)
+        asked = amounts(capability, flag="--capability")
+        if not extender_url:
+            why = "say where the extender answers: --extender-url or PUMICE_EXTENDER_URL"
+            raise CommandFailed(Code.USAGE, why)
+        found = ask_preview(extender_url, key.name, asked)
+        typer.echo(page(found) if form == "table" else output.document(found, form), nl=False)
 
 
 async def census(

@@ -79,6 +79,7 @@ def test_refusals_are_among_those_described() -> None:
             for path, asked in {
                 "/explain/{namespace}/{name}": await at.get("/explain/default/none"),
                 "/plan/{namespace}/{podgroup}": await at.get("/plan/default/none"),
+                "/preview/queue/{name}": await at.get("/preview/queue/none"),
                 "/readyz": await at.get("/readyz"),
                 "/healthz": await at.get("/healthz"),
             }.items():

@@ -119,6 +119,7 @@ def test_the_description_names_every_route_once() -> None:
                 *("/livez", "/readyz", "/healthz", "/metrics"),
                 "/explain/{namespace}/{name}",
                 "/plan/{namespace}/{podgroup}",
+                "/preview/queue/{name}",
                 *(f"/debug/{page}" for page in PAGES),
             }
             for verb in ("filter", "prioritize", "bind", "preempt"):

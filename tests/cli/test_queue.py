@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import ClassVar
 
 import pytest
 import yaml
 
 from app.wire.kinds import COMMANDS, QUEUES
-from tests.cli.stand import Stand, group, queue
+from tests.cli.stand import Stand, answering, group, queue
 
 
 def line(name: str, *cells: str) -> str:
@@ -194,3 +195,81 @@ def test_what_the_api_server_refuses_is_code_6(stand: Stand) -> None:
     code, why = stand.refusal("queue", "create", "-n", "a", "-w", "-1")
     assert code == 6
     assert why.startswith('Failed to create queue: Queue.scheduling.volcano.sh "a" is invalid')
+
+
+class TestPreview:
+    """``pumice queue preview``, with an extender that says this."""
+
+    FOUND: ClassVar[dict[str, object]] = {
+        "queue": "a",
+        "evicts": False,
+        "capability": {"cpu": 2000},
+        "holds": {"cpu": 5000, "memory": 1 << 30},
+        "over": {"cpu": 3000},
+        "kept": {"cpu": 1000},
+        "pods": [
+            {
+                "pod": f"default/g-{number}",
+                "node": "n1",
+                "group": "default/g",
+                "queue": "a",
+                "kind": "surplus" if number else "single",
+                "priority": 7,
+                "request": {"cpu": 500},
+            }
+            for number in range(3)
+        ],
+        "candidates": 4,
+        "spared": {"protected by a PodDisruptionBudget": 1},
+        "problem": "",
+    }
+
+    def test_it_shows_who_would_go_with_numbers_and_how_to_ask_for_it(self, stand: Stand) -> None:
+        with answering(json.dumps(self.FOUND).encode()) as (url, asked):
+            asks = ["queue", "preview", "-n", "a", "--capability", "cpu=2,memory=1Gi"]
+            text = stand.printed(*asks, "--extender-url", url)
+        assert asked == ["/preview/queue/a?capability=cpu%3D2%2Cmemory%3D1Gi"]
+        head, rows = text.split("\n\n")
+        assert head.splitlines() == [
+            "Queue:             a",
+            "Capability:        cpu=2",
+            "Holds:             cpu=5,memory=1Gi",
+            "Beyond it:         cpu=3",
+            "Would evict:       3 pods: 2 beyond the minimum of its group, 1 of use by itself",
+            "Would stay beyond: cpu=1",
+            "May not go:        1 protected by a PodDisruptionBudget",
+            "Annotation:        pumice.sh/evict-over-capability is not set: no pod is evicted. "
+            "To evict: kubectl annotate queue a pumice.sh/evict-over-capability=true",
+        ]
+        assert rows.splitlines()[1].split() == [
+            *("default/g-0", "n1", "default/g", "a", "single", "7", "cpu=500m")
+        ]
+
+    def test_a_queue_that_gives_nothing_up_says_so(self, stand: Stand) -> None:
+        nothing = {"pods": [], "over": {}, "kept": {}, "spared": {}, "evicts": True}
+        with answering(json.dumps(self.FOUND | nothing).encode()) as (url, _):
+            text = stand.printed("queue", "preview", "-n", "a", "--extender-url", url)
+        assert "Would evict:       no pod\n" in text
+        assert text.endswith("is set: what is beyond the capability is evicted\n")
+
+    def test_programs_get_the_answer_as_it_is(self, stand: Stand) -> None:
+        with answering(json.dumps(self.FOUND).encode()) as (url, _):
+            asks = ["queue", "preview", "-n", "a", "--extender-url", url, "-o", "json"]
+            assert json.loads(stand.printed(*asks)) == self.FOUND
+
+    @pytest.mark.parametrize(
+        ("answer", "status", "code"),
+        [(b"no queue a is known\n", 404, 3), (b"another leads\n", 503, 5), (b"not JSON", 200, 5)],
+    )
+    def test_an_extender_that_does_not_tell_is_a_failure(
+        self, answer: bytes, status: int, code: int, stand: Stand
+    ) -> None:
+        with answering(answer, status) as (url, _):
+            done = stand.run("queue", "preview", "-n", "a", "--extender-url", url)
+        assert done.code == code
+        assert "preview queue" in done.err
+
+    def test_the_address_of_the_extender_must_be_known(self, stand: Stand) -> None:
+        done = stand.run("queue", "preview", "-n", "a")
+        assert done.code == 2
+        assert "say where the extender answers" in done.err

@@ -9,6 +9,8 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.bearable import bearable
 from app.core.figures import QueueFigures, queue_figures
 from app.core.placement.statics import ShapeCache
+from app.core.preview import CapabilityPreview, preview_capability
+from app.model.amounts import Amounts
 from app.model.gang import Gang
 from app.model.ids import NodeName, PodUid, QueueName
 from app.service.configuration import Configuration
@@ -59,6 +61,19 @@ class Queries:
         """By role: how many more members of ``gang`` its queue could hold."""
         snapshot, policies = self.snapshotter.snapshot(), self.configuration.policies
         return bearable(snapshot, policies, gang=gang, now=self.clock())
+
+    def preview_capability(self, queue: QueueName, capability: Amounts | None) -> CapabilityPreview:
+        """What ``queue`` would give up with that ``capability`` (None: its own).
+
+        Raises ``KeyError`` for a queue that does not exist.
+        """
+        return preview_capability(
+            self.snapshotter.snapshot(running=True),
+            self.configuration.policies,
+            queue=queue,
+            capability=capability,
+            now=self.clock(),
+        )
 
     def what_if(self, *, gone: Collection[PodUid]) -> WhatIf:
         """What the planner would say if pods were evicted, these in any case."""
