@@ -15,6 +15,7 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
+from app.cache.nodes.domains import NetworkTree
 from app.cache.nodes.usage import NodeUsage
 from app.cache.pods import Pods
 from app.cache.reserved.bind_steps import BindSteps
@@ -37,6 +38,7 @@ from app.model.plan import Collected
 from app.model.pod import Pod
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.resources import Vector
+from app.model.topology import HyperNode
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 
 
@@ -59,6 +61,7 @@ class ClusterCache:
         clock: Callable[[], float] = _undated,
     ) -> None:
         self.node_usage = NodeUsage()
+        self.network = NetworkTree()
         self.registry = Registry(self.node_usage, default_queue=default_queue)
         self.groups = self.registry.groups
         self.signals = self.registry.signals
@@ -150,6 +153,7 @@ class ClusterCache:
         """Add or replace a node; reservations on one that takes no more pods are given back."""
         was_up = self.node_usage.is_up(node.name)
         before = self.node_usage.nodes.get(node.name)
+        self.network.set_node(node)
         if not self.node_usage.set_node(node):
             return
         if node.ready is not was_up:
@@ -162,6 +166,7 @@ class ClusterCache:
 
     def drop_node(self, name: NodeName) -> None:
         """Forget a node; reservations on it are given back."""
+        self.network.drop_node(name)
         if self.node_usage.drop_node(name):
             self.signals.note_dirty()
             self._count_lingering(name)
@@ -173,6 +178,18 @@ class ClusterCache:
         for member in filter(None, there):
             if member.kind is MemberState.RELEASING_PLACED:
                 self.decisions.count_lingering(member)
+
+    def set_hyper_node(self, hyper_node: HyperNode) -> None:
+        """Add or replace a HyperNode; places that were given inside it stay."""
+        if self.network.set(hyper_node):
+            self.signals.note_dirty()
+            self.registry.look_again()
+
+    def drop_hyper_node(self, name: str) -> None:
+        """Forget a HyperNode; places that were given inside it stay."""
+        if self.network.drop(name):
+            self.signals.note_dirty()
+            self.registry.look_again()
 
     def set_device_class(self, device_class: DeviceClass) -> None:
         """Add or replace a DeviceClass."""
@@ -226,6 +243,8 @@ class ClusterCache:
         """Give back what was reserved for the group as it was and may not stay as it is."""
         if now.queue != before.queue:
             self.losses.revoke(group, why="PodGroup moved to another queue")
+        elif now.topology != before.topology:
+            self.losses.revoke(group, why="PodGroup asks for another network topology")
         elif now.minimum != before.minimum:
             self.slots.drop_surplus(group)
 

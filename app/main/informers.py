@@ -28,6 +28,7 @@ from app.kube.stream import (
     PageListed,
 )
 from app.wire.objects.groups import decode_pod_group
+from app.wire.objects.hyper_nodes import decode_hyper_node
 from app.wire.objects.jobs import decode_job
 from app.wire.objects.nodes import decode_node
 from app.wire.objects.pods import decode_pod
@@ -98,6 +99,12 @@ KINDS: tuple[WatchedKind, ...] = (
         "deviceclasses",
         "/apis/resource.k8s.io/v1/deviceclasses",
         decode_device_class,
+        optional=True,
+    ),
+    WatchedKind(
+        "hypernodes",
+        "/apis/topology.volcano.sh/v1alpha1/hypernodes",
+        decode_hyper_node,
         optional=True,
     ),
 )

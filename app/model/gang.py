@@ -18,6 +18,7 @@ from app.model.parts import Policies, SubGroup, lacking_sub_groups, least_missin
 from app.model.reached import MEMBERS, Numbers, asked, of_policy, of_role
 from app.model.resources import PODS_COLUMN, Vector
 from app.model.shape import PodShape
+from app.model.topology import NetworkTopology
 from app.model.workload import GroupPhase
 
 _CLAIMING = (GroupPhase.INQUEUE, GroupPhase.RUNNING)
@@ -187,12 +188,13 @@ class Gang:
     """How many members of each role there will be, where the owner says so, in its order."""
     sub_groups: Policies = ()
     """The policies that part the gang's members further (:mod:`app.model.parts`)."""
+    topology: NetworkTopology | None = None
     sub_group_of: Mapping[PodUid, SubGroup] = field(default_factory=dict)
     """The sub-group of each of ``waiting``, if it has one."""
     sub_group_ready: Mapping[SubGroup, int] = field(default_factory=dict)
     """Members with a place per sub-group."""
     sub_group_valid: Mapping[SubGroup, int] = field(default_factory=dict)
-    """Members with a place and waiting ones per sub-group, foreign gates or not."""
+    """Members with a place and waiting ones per sub-group, gated ones too."""
     sub_group_scheduled: Mapping[SubGroup, int] = field(default_factory=dict)
     """Like :attr:`Counts.scheduled`, per sub-group."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -205,12 +207,9 @@ class Gang:
     collecting_since: float = 0.0
     """When room was first kept for it while it waited (seconds since the epoch); 0: never."""
     given_up: bool = False
-    """Whether no member is awaited until one comes.
-
-    Room was kept for missing members that were not created, other schedulers have bound those that
-    the gang lacks, or the gang is of the one pod that owns it, which was not told so yet, or has
-    gone.
-    """
+    """Whether no member is awaited until one comes: room was kept for members that were not
+    created, other schedulers have bound those that the gang lacks, or the gang is of the one pod
+    that owns it, which was not told so yet, or has gone."""
     set_aside: bool = False
     """No node, or no limit, could take it when it was planned last, whatever else ends: it claims
     nothing, and what its waiting members request does not count for its queue."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.model.shape import LabelSelector
+from app.model.topology import NetworkTopology
 
 
 class SubGroup(NamedTuple):
@@ -36,7 +37,7 @@ class SubGroupPolicy:
     """One entry of ``subGroupPolicy``; ``selector`` None selects every pod.
 
     ``size`` members make a sub-group whole (``subGroupSize``); ``least`` sub-groups must be
-    (``minSubGroups``).
+    (``minSubGroups``). ``topology`` is what each sub-group asks of the network.
     """
 
     name: str
@@ -44,6 +45,7 @@ class SubGroupPolicy:
     selector: LabelSelector | None = None
     size: int = 1
     least: int = 0
+    topology: NetworkTopology | None = None
 
     def sub_group_of(self, labels: Mapping[str, str]) -> SubGroup | None:
         """The one of a pod with these ``labels``, or None: without keys, or a value, there is none.
@@ -58,7 +60,7 @@ class SubGroupPolicy:
     @property
     def counts(self) -> bool:
         """Whether the policy asks for anything that a number of members does not say."""
-        return self.least > 0 or self.size > 1
+        return self.least > 0 or self.size > 1 or self.topology is not None
 
 
 Policies = tuple[SubGroupPolicy, ...]

@@ -14,11 +14,13 @@ from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
 from app.model.ids import ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
+from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.placed_pods import NOBODY, PlacedPods
 from app.model.plan import Collected
 from app.model.resources import Matrix, ResourceAxis, Vector
 from app.model.running import NOT_ASKED, Running
 from app.model.shape import HostPort, PodShape
+from app.model.topology import Domains
 from app.model.workload import Namespace, Queue, Quota
 
 
@@ -98,6 +100,7 @@ class MemberPlace(NamedTuple):
     node: NodeName
     role: str
     request: Vector
+    sub_group: SubGroup = NO_SUB_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,10 @@ class Snapshot:
     vetoes: frozenset[Veto] = frozenset()
     places: Mapping[GroupKey, tuple[MemberPlace, ...]] = field(default_factory=dict)
     """Where members of groups are, that hold room: of groups that say which of their roles belong
-    together, and of those in queues with limits per node group."""
+    together, of those that ask for a domain of the network, and of those in queues with limits per
+    node group."""
+    domains: Domains | None = None
+    """The domains of the network; None: no HyperNodes are known."""
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     asked_of_cordoned: Vector | None = None

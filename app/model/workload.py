@@ -10,6 +10,7 @@ from app.model.booleans import boolean
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
 from app.model.parts import Policies
 from app.model.pod import said_preemptable
+from app.model.topology import NetworkTopology
 
 EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
 """Annotation of a PodGroup: what ends when one of its pods is evicted."""
@@ -78,6 +79,8 @@ class PodGroup:
     min_member: int = 0
     role_minimum: Mapping[str, int] = field(default_factory=dict)
     sub_groups: Policies = ()
+    topology: NetworkTopology | None = None
+    """The domain that all members ask for; None: none."""
     queue: QueueName = DEFAULT_QUEUE
     priority_class: str = ""
     min_resources: Amounts | None = None
@@ -101,6 +104,12 @@ class PodGroup:
     def key(self) -> GroupKey:
         """``namespace/name``."""
         return group_key(self.namespace, self.name)
+
+    @property
+    def looks_at_network(self) -> bool:
+        """Whether the group, or a sub-group, asks for a domain of the network."""
+        parts = (policy.topology for policy in self.sub_groups)
+        return any(each is not None for each in (self.topology, *parts))
 
     @property
     def ends_whole(self) -> bool:

@@ -301,6 +301,7 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         "policy/poddisruptionbudgets",
         "scheduling.k8s.io/priorityclasses",
         "resource.k8s.io/deviceclasses",
+        "topology.volcano.sh/hypernodes",
         "batch.volcano.sh/jobs",
         "scheduling.volcano.sh/podgroups",
         "scheduling.volcano.sh/queues",

@@ -244,8 +244,11 @@ class Registry:
         return gang_view(group, vector=self._node_usage.vector, classes=self.classes)
 
     def _places(self, group: Group) -> tuple[MemberPlace, ...] | None:
-        annotations = group.pod_group.annotations if group.pod_group else {}
-        if group.queue in self._limited or tells_tasks_apart(annotations):
+        of_group = group.pod_group
+        tells = of_group is not None and (
+            of_group.looks_at_network or tells_tasks_apart(of_group.annotations)
+        )
+        if tells or group.queue in self._limited:
             return places_of(group, self._node_usage.vector)
         return None
 

@@ -134,6 +134,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_shapes={**described, **group.role_shapes},
         role_replicas=_replicas(group),
         sub_groups=group.sub_groups,
+        topology=pod_group.topology if pod_group else None,
         sub_group_of=parted.of,
         sub_group_ready=parted.ready,
         sub_group_valid=parted.valid,
@@ -161,7 +162,12 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
 def places_of(group: Group, vector: ToVector) -> tuple[MemberPlace, ...]:
     """Where members and slots of ``group`` are that hold room. Cost: the number of all members."""
     held = [
-        MemberPlace(member.charged_node, member.pod.role, vector(member.pod.shape.requests))
+        MemberPlace(
+            member.charged_node,
+            member.pod.role,
+            vector(member.pod.shape.requests),
+            member.part.sub_group,
+        )
         for member in group.members.values()
         if member.kind in PLACED_KINDS
     ]
@@ -179,6 +185,7 @@ def asks_like(group: Group, view: Gang) -> bool:
         and group.min_member == view.min_member
         and group.role_minimum == view.role_minimum
         and group.sub_groups == view.sub_groups
+        and (group.pod_group.topology if group.pod_group else None) == view.topology
     )
 
 

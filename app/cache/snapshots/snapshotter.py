@@ -84,6 +84,7 @@ class Snapshotter:
             outlook=cache.registry.outlook,
             vetoes=vetoes,
             places=dict(views.places),
+            domains=cache.network.domains(table),
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),
             asked_of_cordoned=views.asked_of_cordoned if table.cordoned else None,

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from app.controllers.hypernode.tree import Below, Tree
 from app.controllers.ports import Api, ApiError, Clock, Failure
 from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store
+from app.core.topology.tree import Below, Tree
 from app.kit.workqueue import Again
 from app.wire import times
 from app.wire.kinds import HYPER_NODES, NODES, Resource
+from app.wire.objects.hyper_nodes import members_of
 from app.wire.unstructured import (
     Key,
     Object,
@@ -90,7 +91,7 @@ class HyperNodeController:
             return self._tree.put_node(name(item), labels(item))
         if change.new is None:
             return self._tree.drop(name(item))
-        return self._tree.put(name(item), labels(item), spec(item).get("members") or ())
+        return self._tree.put(name(item), labels(item), members_of(spec(item)))
 
     def _conditions(self, item: Object, below: Below) -> list[Object]:
         """Foreign conditions, and ours; its time is that of the last change of its status."""

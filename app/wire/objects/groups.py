@@ -10,7 +10,8 @@ from app.model.parts import Policies, SubGroupPolicy
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire import quantity, reached, times
 from app.wire.errors import Bytes, DecodeError, Reader
-from app.wire.objects import meta
+from app.wire.objects import hyper_nodes, meta
+from app.wire.objects.hyper_nodes import TopologyJson
 from app.wire.objects.meta import MetaJson
 from app.wire.objects.selectors import LabelSelectorJson, label_selector
 
@@ -21,6 +22,7 @@ class _SubGroupJson(Struct, rename="camel", gc=False):
     min_sub_groups: int | None = None
     label_selector: LabelSelectorJson | None = None
     match_label_keys: list[str] | None = None
+    network_topology: TopologyJson | None = None
 
 
 class _SpecJson(Struct, rename="camel", gc=False):
@@ -30,6 +32,7 @@ class _SpecJson(Struct, rename="camel", gc=False):
     priority_class_name: str | None = None
     min_resources: quantity.QuantityMap | None = None
     sub_group_policy: list[_SubGroupJson] | None = None
+    network_topology: TopologyJson | None = None
 
 
 class _ConditionJson(Struct, rename="camel", gc=False):
@@ -75,6 +78,7 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         min_member=spec.min_member or 0,
         role_minimum=spec.min_task_member or {},
         sub_groups=_sub_groups(spec.sub_group_policy or ()),
+        topology=hyper_nodes.network_topology(spec.network_topology, "spec.networkTopology"),
         queue=QueueName(spec.queue) if spec.queue else DEFAULT_QUEUE,
         priority_class=spec.priority_class_name or "",
         min_resources=_min_resources(spec.min_resources, is_of_nodes),
@@ -101,13 +105,14 @@ def _sub_groups(policies: Sequence[_SubGroupJson]) -> Policies:
 
 
 def _sub_group(json: _SubGroupJson, index: int) -> SubGroupPolicy:
-    at = f"spec.subGroupPolicy[{index}].labelSelector"
+    at = f"spec.subGroupPolicy[{index}]"
     return SubGroupPolicy(
         name=json.name,
         keys=tuple(json.match_label_keys or ()),
-        selector=label_selector(json.label_selector, at),
+        selector=label_selector(json.label_selector, f"{at}.labelSelector"),
         size=1 if json.sub_group_size is None else json.sub_group_size,
         least=json.min_sub_groups or 0,
+        topology=hyper_nodes.network_topology(json.network_topology, f"{at}.networkTopology"),
     )
 
 

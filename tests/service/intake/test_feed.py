@@ -17,6 +17,7 @@ from app.model.node import DeviceClass
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
 from app.model.shape import LabelSelector
+from app.model.topology import HyperNode
 from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Quota
 from app.service.activity import Activity
 from app.service.intake.feed import MALFORMED_KEPT, Feed
@@ -149,6 +150,12 @@ CASES = (
         DeviceClass("gpu", frozenset({"example.com/gpu"})),
         "gpu",
         lambda r: "gpu" in r.cache.device_classes,
+    ),
+    Case(
+        "hypernodes",
+        HyperNode("rack", tier=1),
+        "rack",
+        lambda r: "rack" in r.cache.network.domains(r.cache.node_usage.table()).names,
     ),
     Case(
         "leases",

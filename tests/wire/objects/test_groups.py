@@ -6,6 +6,7 @@ import pytest
 
 from app.model.parts import SubGroupPolicy
 from app.model.shape import LabelSelector, Operator, Requirement
+from app.model.topology import NetworkTopology, TopologyMode
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire.errors import DecodeError
 from app.wire.objects.groups import decode_pod_group
@@ -15,6 +16,37 @@ from tests.wire.manifests import encode, metadata
 def read(*, meta: Any = None, status: Any = None, **spec: Any) -> PodGroup:
     body = {"metadata": metadata("g", **(meta or {})), "spec": spec, "status": status}
     return decode_pod_group(encode(body))
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (None, None),
+        ({}, NetworkTopology()),
+        ({"mode": "soft"}, NetworkTopology(TopologyMode.SOFT)),
+        (
+            {"mode": "hard", "highestTierAllowed": 2},
+            NetworkTopology(TopologyMode.HARD, highest_tier=2),
+        ),
+        (
+            {"highestTierName": "rack"},
+            NetworkTopology(TopologyMode.HARD, highest_tier_name="rack"),
+        ),
+    ],
+)
+def test_a_group_and_its_sub_groups_ask_for_domains(
+    said: Any, found: NetworkTopology | None
+) -> None:
+    parts = [{"name": "s", "matchLabelKeys": ["part"], "networkTopology": said}]
+    group = read(networkTopology=said, subGroupPolicy=parts)
+    assert group.topology == found
+    assert [part.topology for part in group.sub_groups] == ([] if found is None else [found])
+    assert group.looks_at_network is (found is not None)
+
+
+def test_a_topology_of_an_unknown_mode_is_told_of() -> None:
+    with pytest.raises(DecodeError, match=r'spec\.networkTopology\.mode: "firm" is not a mode'):
+        read(networkTopology={"mode": "firm"})
 
 
 def test_a_group_has_every_field() -> None:
@@ -106,7 +138,14 @@ def test_what_parts_a_group_is_read() -> None:
     )
     workers = LabelSelector((Requirement("role", Operator.IN, ("worker",)),))
     assert found.sub_groups == (
-        SubGroupPolicy("worker", keys=("partition",), selector=workers, size=4, least=2),
+        SubGroupPolicy(
+            "worker",
+            keys=("partition",),
+            selector=workers,
+            size=4,
+            least=2,
+            topology=NetworkTopology(),
+        ),
         SubGroupPolicy("rest"),
     )
 

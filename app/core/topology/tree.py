@@ -1,12 +1,12 @@
 """What lies below each HyperNode: nodes, and other HyperNodes with theirs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from app.controllers.hypernode.selecting import Labels, Names, SelectorError
+from app.core.topology.selecting import Labels, Names
+from app.model.topology import HyperNodeMember
 
-Members = Sequence[Mapping[str, Any]]
+Members = Sequence[HyperNodeMember]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class Tree:
         self._hyper = Names()
         self._members: dict[str, Members] = {}
         self._direct: dict[str, _Direct] = {}
+        self.changes = 0
+        """Grows with each change that may matter to what lies below a HyperNode."""
 
     def put_node(self, name: str, labels: Labels) -> bool:
         """A node is there; whether that may change what lies below a HyperNode."""
@@ -77,6 +79,10 @@ class Tree:
             frozenset(nodes), in_cycle, tuple(sorted(set(invalid))), tuple(sorted(set(missing)))
         )
 
+    def children(self, name: str) -> frozenset[str]:
+        """The HyperNodes that are members of the HyperNode ``name``."""
+        return frozenset(self._directly(name).children)
+
     def _directly(self, name: str) -> _Direct:
         if name not in self._direct:
             direct = self._direct[name] = _Direct()
@@ -84,21 +90,20 @@ class Tree:
                 self._take(member, direct)
         return self._direct[name]
 
-    def _take(self, member: Mapping[str, Any], direct: _Direct) -> None:
-        is_node = member.get("type") == "Node"
-        names, found = (self._nodes, direct.nodes) if is_node else (self._hyper, direct.children)
-        selector = member.get("selector") or {}
-        try:
-            selected = names.selected(selector)
-        except SelectorError as error:
-            direct.invalid.append(str(error))
+    def _take(self, member: HyperNodeMember, direct: _Direct) -> None:
+        names, found = self._nodes, direct.nodes
+        if not member.is_node:
+            names, found = self._hyper, direct.children
+        if member.problem:
+            direct.invalid.append(member.problem)
             return
+        selected = names.selected(member)
         found |= selected
-        exact = (selector.get("exactMatch") or {}).get("name")
-        if exact and not selected:
-            direct.missing.append(f"{member.get('type')} {exact}")
+        if member.name and not selected:
+            direct.missing.append(f"{'Node' if member.is_node else 'HyperNode'} {member.name}")
 
     def _changed(self, changed: bool) -> bool:
         if changed:
             self._direct.clear()
+            self.changes += 1
         return changed

@@ -8,20 +8,11 @@ held against the patterns there are, and nothing else is.
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
-
-from app.kit.patterns import pattern_problem
 from app.model.shape import Operator, Requirement
-from app.wire.errors import DecodeError
-from app.wire.objects.selectors import LabelSelectorJson, label_selector
+from app.model.topology import HyperNodeMember
 
 Labels = Mapping[str, str]
-
-
-class SelectorError(ValueError):
-    """A selector means nothing."""
 
 
 @dataclass(slots=True)
@@ -67,24 +58,19 @@ class Names:
             pattern.names.discard(name)
         return True
 
-    def selected(self, selector: Mapping[str, Any]) -> Set[str]:
-        """The names that a selector means; raises `SelectorError`."""
-        exact, pattern, labels = map(selector.get, ("exactMatch", "regexMatch", "labelMatch"))
-        if exact is not None:
-            name = str(exact.get("name") or "")
-            return {name} if name in self._labels else frozenset()
-        if pattern is not None:
-            return self._matching(str(pattern.get("pattern") or ""))
-        if labels is not None:
-            return self._with_labels(_requirements(labels))
-        raise SelectorError("it has no selector")
+    def selected(self, member: HyperNodeMember) -> Set[str]:
+        """The names that ``member`` selects; none when its selector means nothing."""
+        if member.problem:
+            return frozenset()
+        if member.name is not None:
+            return {member.name} if member.name in self._labels else frozenset()
+        if member.pattern is not None:
+            return self._matching(member.pattern)
+        return self._with_labels(member.labels.requirements if member.labels else ())
 
     def _matching(self, text: str) -> Set[str]:
         """Matches anywhere in the name, as Go's regular expressions do."""
         if text not in self._patterns:
-            problem = pattern_problem(text)
-            if problem:
-                raise SelectorError(f"pattern {text}: {problem}")
             search = re.compile(text).search
             self._patterns[text] = _Pattern(search, set(filter(search, self._labels)))
         return self._patterns[text].names
@@ -104,13 +90,3 @@ class Names:
             names.discard(name)
             if not names:
                 del self._labelled[label]
-
-
-def _requirements(selector: Mapping[str, Any]) -> Sequence[Requirement]:
-    try:
-        wanted = label_selector(msgspec.convert(selector, LabelSelectorJson), "labelMatch")
-    except (DecodeError, msgspec.ValidationError) as error:
-        raise SelectorError(str(error)) from error
-    if wanted is None or not wanted.requirements:
-        raise SelectorError("labelMatch has no requirement")
-    return wanted.requirements

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controllers.hypernode.controller import judged
-from app.controllers.hypernode.tree import Tree
+from app.core.topology.tree import Tree
+from app.wire.objects.hyper_nodes import members_of
 from tests.scale import examples
 
 
@@ -31,7 +32,7 @@ def tree(**hyper_nodes: list[Mapping[str, Any]]) -> Tree:
     for number in range(4):
         made.put_node(f"n{number}", {"rack": f"r{number // 2}"})
     for name, members in hyper_nodes.items():
-        made.put(name, {"tier": "1"}, members)
+        made.put(name, {"tier": "1"}, members_of({"members": members}))
     return made
 
 
@@ -68,7 +69,8 @@ def test_nodes_are_counted_through_all_tiers() -> None:
         s1=[exact("Node", "n2")],
         top=[labelled("HyperNode", matchLabels={"tier": "1"}), exact("Node", "n3")],
     )
-    made.put("top", {"tier": "2"}, [labelled("HyperNode", matchLabels={"tier": "1"})])
+    tier_1 = [labelled("HyperNode", matchLabels={"tier": "1"})]
+    made.put("top", {"tier": "2"}, members_of({"members": tier_1}))
 
     assert made.below("top").nodes == {"n0", "n1", "n2"}
     assert not made.below("top").in_cycle
@@ -191,7 +193,7 @@ def test_following_changes_is_the_same_as_looking_anew(
             made.drop(name)
         else:
             hyper[name] = what
-            made.put(name, {}, what)
+            made.put(name, {}, members_of({"members": what}))
         if chance.random() < 0.5:
             made.below(chance.choice("abc"))
     for name in hyper:

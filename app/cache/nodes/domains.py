@@ -1,0 +1,92 @@
+"""The domains of the network, kept up to date as HyperNodes and nodes change.
+
+Names and labels are followed one by one; which nodes lie below which HyperNode is worked out anew
+when one of them has changed, and the columns when the table has other rows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.core.topology.tree import Tree
+from app.model.ids import NodeName
+from app.model.node import Node
+from app.model.resources import Rows
+from app.model.snapshot import NodeTable
+from app.model.topology import CLUSTER, Domains, HyperNode, whole_cluster
+
+
+class NetworkTree:
+    """All HyperNodes, and the nodes below them."""
+
+    def __init__(self) -> None:
+        self._tree = Tree()
+        self._hyper_nodes: dict[str, HyperNode] = {}
+        self._changes = 0
+        self._domains: tuple[tuple[int, int, int], Domains] | None = None
+
+    def set_node(self, node: Node) -> None:
+        """Add or replace a node."""
+        self._tree.put_node(node.name, node.labels)
+
+    def drop_node(self, name: NodeName) -> None:
+        """Forget a node."""
+        self._tree.drop_node(name)
+
+    def set(self, hyper_node: HyperNode) -> bool:
+        """Add or replace a HyperNode; whether it says something else than before."""
+        if self._hyper_nodes.get(hyper_node.name) == hyper_node:
+            return False
+        self._hyper_nodes[hyper_node.name] = hyper_node
+        self._tree.put(hyper_node.name, hyper_node.labels, hyper_node.members)
+        self._changes += 1
+        return True
+
+    def drop(self, name: str) -> bool:
+        """Forget a HyperNode; whether it was known."""
+        self._changes += 1
+        self._tree.drop(name)
+        return self._hyper_nodes.pop(name, None) is not None
+
+    def domains(self, table: NodeTable) -> Domains:
+        """The domains of the nodes of ``table``; the same object until something changes."""
+        now = (self._tree.changes, self._changes, table.generation)
+        if self._domains is None or self._domains[0] != now:
+            self._domains = now, self._made(table)
+        return self._domains[1]
+
+    def _made(self, table: NodeTable) -> Domains:
+        cluster = whole_cluster(len(table.nodes))
+        if not self._hyper_nodes:
+            return cluster
+        ordered = sorted(self._hyper_nodes.values(), key=lambda each: (each.tier, each.name))
+        names = [each.name for each in ordered]
+        inside: list[Sequence[int] | Rows] = [self._rows(each.name, table) for each in ordered]
+        tiers = [each.tier for each in ordered]
+        tier_of_name: dict[str, int] = {}
+        for each in ordered:
+            if each.tier_name:
+                tier_of_name[each.tier_name] = each.tier
+        inside.append(cluster.rows)
+        ends = np.cumsum([len(rows) for rows in inside])
+        return Domains(
+            names=(*names, CLUSTER),
+            tiers=np.array([*tiers, max(tiers) + 1], dtype=np.int64),
+            parents=np.array([*self._parents(names), -1], dtype=np.intp),
+            starts=np.concatenate(([0], ends)).astype(np.intp),
+            rows=np.concatenate(inside).astype(np.intp),
+            tier_of_name=tier_of_name,
+        )
+
+    def _rows(self, name: str, table: NodeTable) -> list[int]:
+        known = (table.index.get(NodeName(node)) for node in self._tree.below(name).nodes)
+        return sorted(row for row in known if row is not None)
+
+    def _parents(self, names: list[str]) -> list[int]:
+        at = {name: position for position, name in enumerate(names)}
+        parents = [len(names)] * len(names)
+        for position, name in reversed(list(enumerate(names))):
+            for child in self._tree.children(name):
+                if at.get(child, position) < position:
+                    parents[at[child]] = position
+        return parents

@@ -1,0 +1,1 @@
+"""The tree of HyperNodes: which nodes lie below each, as names and labels change."""

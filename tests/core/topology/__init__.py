@@ -1,0 +1,1 @@
+"""The HyperNode controller and its discovery."""
