@@ -19,12 +19,12 @@ from typing import Final
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.gangs.story import Stimulus
-from app.model.amounts import is_best_effort
-from app.model.eviction import EvictionPlan, IntendedPlace, Intent, PipelinedPlace, VictimPod
-from app.model.gang import Gang, Task
+from app.model.eviction import EvictionPlan, IntendedPlace, Intent, VictimPod
+from app.model.gang import Gang
 from app.model.ids import GroupKey, PodUid
 from app.service.cycle.begun_eviction import BegunEviction, Fate, Step
 from app.service.cycle.eviction_pauses import EvictionGuard, Pauses
+from app.service.cycle.places_left import places_left
 from app.service.limits import Limits
 from app.telemetry import metrics
 from app.wire.intents import read_intent
@@ -134,7 +134,7 @@ class Evictions:
         if intent.preemptor and (group is None or gang is None or gang.uid != intent.uid):
             self._let_go(begun, GROUP_GONE, now)
             return
-        places = self._places(intent, gang) if gang is not None else ()
+        places = places_left(self.cache, intent, gang) if gang is not None else ()
         if places is None or (gang is not None and not places):
             self._let_go(begun, "its members have places", now)
             return
@@ -177,34 +177,6 @@ class Evictions:
                 )
         self._note(begun, begun.step, f"victims: {len(begun.intent.victims)}")
         self._tell(begun.name)
-
-    def _places(self, intent: Intent, gang: Gang | None) -> tuple[PipelinedPlace, ...] | None:
-        """The places that members still wait for; None: what a slot is for is not known."""
-        places = []
-        for place in intent.places:
-            member = self.cache.members.get(place.uid)
-            if member is not None and (member.node or member.pod.node):
-                continue
-            task = member.task if member is not None else self._slot(place, gang)
-            if task is None:
-                return None
-            places.append(PipelinedPlace(task, place.node, place.exchange))
-        return tuple(places)
-
-    def _slot(self, place: IntendedPlace, gang: Gang | None) -> Task | None:
-        shape = gang.role_shapes.get(place.role) if gang is not None else None
-        if shape is None:
-            return None
-        return Task(
-            uid=PodUid(""),
-            name=place.name,
-            role=place.role,
-            shape=shape,
-            request=self.cache.node_usage.vector(shape.requests),
-            priority=0,
-            created=0.0,
-            best_effort=is_best_effort(shape.requests),
-        )
 
     # --- what the API server says ----------------------------------------------------------------
 

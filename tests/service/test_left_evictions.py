@@ -1,0 +1,112 @@
+"""Eviction plans that another process left: the next one gives the places that are still open."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.model.ids import NodeName
+from app.service.cycle.begun_eviction import Step
+from app.telemetry import metrics
+from app.wire.intents import intent_text
+from tests.service.evicting import TWO, Contended
+from tests.service.rig import working
+from tests.service.virtual_time import advance, run
+
+NAME = "pumice-eviction-uid-high"
+VICTIMS = ("low-0", "low-2")
+"""One on each node."""
+PLACES = (("high-0", "n1"), ("high-1", "n2"))
+
+
+def stored_plan(*places: tuple[str, str]) -> str:
+    """The intent of a plan with these places, as the process before stored it."""
+    rig = Contended()
+    if any(name.startswith("slot") for name, _ in places):
+        rig.delete("high-0", "high-1")
+    rig.decide(rig.plan(VICTIMS, places))
+    begun = rig.begun()
+    assert begun is not None
+    return intent_text(begun.intent)
+
+
+class Successor(Contended):
+    """A process that finds the plan stored, and its victims gone."""
+
+    def __init__(self, *places: tuple[str, str]) -> None:
+        super().__init__()
+        self.text = stored_plan(*places)
+        self.delete(*VICTIMS)
+        self.evictions.loaded = False
+
+    def now_on(self, name: str, node: str) -> None:
+        """A member of the preemptor is bound."""
+        self.store(replace(self.api.pods[f"default/{name}"], gates=(), node=NodeName(node)))
+
+    async def goes_on(self) -> None:
+        """Take the plan up, and see how far it has come."""
+        self.api.intents[NAME] = self.text
+        self.evictions.take_up({NAME: self.text}, now=self.clock())
+        self.wasted = _wasted()
+        with working(self):
+            await advance(1.0)
+
+    def is_placed(self) -> bool:
+        """Whether the places that were left are reserved, and none of the room went in vain."""
+        [begun] = self.evictions.plans.values()
+        return begun.step is Step.PLACED and _wasted() == self.wasted
+
+
+def _wasted() -> float:
+    samples = next(iter(metrics.EVICTIONS_WASTED.collect())).samples
+    return sum(sample.value for sample in samples if sample.name.endswith("_total"))
+
+
+@pytest.mark.parametrize("node", ["n1", "n2"], ids=["as intended", "exchanged"])
+def test_the_member_that_still_waits_gets_the_place_that_is_left(node: str) -> None:
+    async def scenario() -> None:
+        rig = Successor(*PLACES)
+        rig.now_on("high-0", node)
+        await rig.goes_on()
+        assert rig.is_placed()
+        assert rig.place("high-1") == ("n2" if node == "n1" else "n1")
+
+    run(scenario())
+
+
+def test_members_that_were_told_a_node_before_keep_it() -> None:
+    async def scenario() -> None:
+        rig = Successor(*PLACES)
+        for name, node in (("high-0", "n2"), ("high-1", "n1")):
+            pod = rig.api.pods[f"default/{name}"]
+            rig.store(replace(pod, gates=(), nominated=NodeName(node)))
+        await rig.goes_on()
+        assert rig.is_placed()
+        assert (rig.place("high-0"), rig.place("high-1")) == ("n2", "n1")
+
+    run(scenario())
+
+
+def test_a_member_in_free_room_leaves_the_other_its_place() -> None:
+    async def scenario() -> None:
+        rig = Successor(*PLACES)
+        rig.node("n3", cpu=4000)
+        rig.now_on("high-0", "n3")
+        await rig.goes_on()
+        assert rig.is_placed()
+        assert rig.place("high-1") == "n2"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_the_slot_that_a_bound_member_came_for_is_kept_no_more(node: str) -> None:
+    async def scenario() -> None:
+        rig = Successor(("slot-0", "n1"), ("slot-1", "n2"))
+        rig.delete("high-0", "high-1")
+        rig.pod("high-2", group="high", shape=TWO, node=NodeName(node), created=rig.clock())
+        await rig.goes_on()
+        assert rig.is_placed()
+        [slot] = rig.cache.groups[rig.key("high")].slots.values()
+        assert slot.node == ("n2" if node == "n1" else "n1")
+
+    run(scenario())
