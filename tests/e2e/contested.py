@@ -97,12 +97,14 @@ class Contested:
         all_evicted, intents = self.victims.evicted(), self.intents.all()
         evicted = {uid: name for uid, name in all_evicted.items() if uid not in since}
         intents = [i for i in intents if not {v.uid for v in i.victims} <= set(since)]
-        assert sorted(v.uid for intent in intents for v in intent.victims) == sorted(evicted)
+        intended = sorted(victim.uid for intent in intents for victim in intent.victims)
+        assert intended == sorted(evicted), f"{len(intended)} intended, {len(evicted)} evicted"
         assert len(set(evicted.values())) == len(evicted), "what was made anew is evicted as well"
         assert_accepted(intents, folder)
-        assert not self.victims.failed()
+        assert not self.victims.failed(), self.victims.failed()
         events = self.place.api.list(EVENTS, namespace=self.place.name)
-        assert not [event["message"] for event in events if event["reason"] == _WASTED]
+        told = [event["message"] for event in events if event["reason"] == _WASTED]
+        assert not told, told
         taken = Counter[str]()
         for intent in intents:
             taken[intent.preemptor.partition("/")[2]] += len(intent.victims)
