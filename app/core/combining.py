@@ -17,6 +17,7 @@ group to a closed queue.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -108,6 +109,7 @@ def key_of_tasks(tiers: Tiers[TaskOrder], _opening: Opening) -> Callable[[Gang],
     return key_of
 
 
+@lru_cache(maxsize=1 << 16)
 def trailing_number(name: str) -> int:
     """The index at the end of a member's name; names without one come last."""
     last = name.rpartition("-")[2]

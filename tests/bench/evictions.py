@@ -8,7 +8,7 @@ decisions (:mod:`tests.bench.decisions`).
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median
@@ -18,7 +18,6 @@ import numpy as np
 from rich.console import Console
 
 from app.core.accounts import GangAccount
-from app.core.policy import Candidate
 from app.core.victims.bounds import places_on
 from app.core.victims.problem import NoSolution, Places, Problem, Solution, Wanted
 from app.core.victims.solver import bound_on, solve
@@ -27,7 +26,7 @@ from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey
 from app.model.parts import Part
 from app.model.placed_pods import Codes, frozen
-from app.model.resources import Mask, Matrix, Vector
+from app.model.resources import Mask, Matrix, Rows, Vector
 from app.model.running import Running
 from tests.bench import decisions
 from tests.bench.full_clusters import Full, Group, Request, gpus, mixed, uniform
@@ -46,7 +45,8 @@ class Cluster:
 
     running: Running
     room: Matrix
-    candidates: Sequence[Candidate]
+    candidates: Rows
+    gangs: Mapping[GroupKey, Gang]
     accounts: dict[GroupKey, GangAccount]
     total: Vector
 
@@ -82,13 +82,10 @@ class Cluster:
             grace=np.zeros(count),
             kinds=Codes.of([None] * count),
         )
-        found = [
-            Candidate(at, POD, gangs[of], Part(""), requests[at], groups[of].priority)
-            for at, (of, _) in enumerate(where)
-        ]
-        found.sort(key=lambda one: (one.gang.priority, -started[one.at], one.at))
+        found = np.lexsort((-started, running.priorities))
         accounts = {gang.key: GangAccount.of(gang) for gang in gangs}
-        return cls(running, room, found, accounts, total)
+        by_key = {gang.key: gang for gang in gangs}
+        return cls(running, room, found, by_key, accounts, total)
 
 
 def _gang(name: str, group: Group) -> Gang:
@@ -148,6 +145,7 @@ def solved(case: Case, cluster: Cluster) -> tuple[Solution | NoSolution, Sequenc
     units = units_of(
         cluster.candidates,
         running,
+        cluster.gangs,
         account_of=lambda gang: cluster.accounts[gang.key],
         lost=lost,
     )

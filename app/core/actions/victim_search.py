@@ -122,6 +122,7 @@ class VictimSearch:
         units = units_of(
             in_victim_order(cycle.opened, snapshot, self._preemptor, self.judgement.allowed),
             snapshot.running,
+            snapshot.gangs,
             account_of=cycle.ledger.gang,
             lost=self._work.lost,
         )

@@ -5,7 +5,7 @@ priority. It reclaims pods of other queues that give pods away (``reclaimable``)
 whatever the conf says (:class:`~app.model.running.Protection`) is counted for the reason only.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cmp_to_key
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.core.combining import trailing_number
 from app.core.ledger import Ledger
 from app.core.points import Opened
-from app.core.policy import Candidate, Preemptor
+from app.core.policy import Preemptor
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.reason import Spared
 from app.model.resources import Mask, Rows
@@ -86,38 +86,46 @@ def among(ledger: Ledger, looked_at: Mask, *, reclaims: bool = False) -> Candida
     return Candidates(rows, int(looked_at.sum()), _summed(spared))
 
 
-def in_victim_order(
-    opened: Opened, snapshot: Snapshot, preemptor: Preemptor, rows: Rows
-) -> list[Candidate]:
-    """The pods at ``rows``, those that go first in front (volcano.md §3.3, victim ordering).
+def in_victim_order(opened: Opened, snapshot: Snapshot, preemptor: Preemptor, rows: Rows) -> Rows:
+    """The positions ``rows``, shape ``(C,)``, those that go first in front.
 
-    Queues are told apart by the plugins, else the one that holds most of its share comes first;
-    gangs and members stand in the reverse of their order. Of members whose plugins' numbers are the
-    same, the one that saved its work last comes first.
+    That is the victim ordering of volcano.md §3.3. Queues are told apart by the plugins, else the
+    one that holds most of its share comes first; gangs and members stand in the reverse of their
+    order. Of members whose plugins' numbers are the same, the one that saved its work last comes
+    first.
     """
-    found = [Candidate.of(snapshot, at) for at in rows.tolist()]
-    of_queues = _ranks_of_queues(opened, preemptor, {one.gang.queue for one in found})
-    gangs = {one.gang.key: one.gang for one in found}
-    last_first = sorted(gangs.values(), key=opened.gang_key, reverse=True)
-    of_gangs = {gang.key: rank for rank, gang in enumerate(last_first)}
     running = snapshot.running
-    columns = [_latest_first(found), -running.saved[rows]]
+    keys = [running.gangs[at] for at in rows.tolist()]
+    gangs = [snapshot.gangs[key] for key in dict.fromkeys(keys)]
+    of_queues = _ranks_of_queues(opened, preemptor, {gang.queue for gang in gangs})
+    gangs.sort(key=opened.gang_key, reverse=True)
+    of_gangs = {gang.key: rank for rank, gang in enumerate(gangs)}
+    ranks = np.array([of_queues[gang.queue] for gang in gangs], dtype=np.intp)
+    of = np.array([of_gangs[key] for key in keys], dtype=np.intp)
+    columns = [*_latest_first(running, rows, of), -running.saved[rows]]
     columns += [order(running, rows) for order in reversed(opened.victim_order)]
-    columns.append(np.array([of_gangs[one.gang.key] for one in found]))
-    columns.append(np.array([of_queues[one.gang.queue] for one in found]))
-    return [found[at] for at in np.lexsort(columns).tolist()]
+    ordered: Rows = rows[np.lexsort((*columns, of, ranks[of]))]
+    return ordered
 
 
-def _latest_first(found: Sequence[Candidate]) -> NDArray[np.float64]:
-    """A rank for each, in the reverse of the order in which members get their places."""
+def _latest_first(running: Running, rows: Rows, of: Rows) -> list[NDArray[np.float64]]:
+    """Columns of the reverse of the order in which members get their places, the last one first.
 
-    def place(at: int) -> tuple[int, float, str]:
-        pod = found[at].pod
-        return trailing_number(pod.name), pod.created, pod.name
-
-    ranks = np.zeros(len(found))
-    ranks[sorted(range(len(found)), key=place, reverse=True)] = np.arange(len(found))
-    return ranks
+    They are their numbers, when they were created, and their names; ``of`` tells gangs apart, shape
+    ``(C,)``. Names are looked at where nothing else differs.
+    """
+    numbers = [trailing_number(running.pods[at].name) for at in rows.tolist()]
+    number, created = np.array(numbers, dtype=np.float64), running.created[rows]
+    order = np.lexsort((created, number, of))
+    same = np.zeros(len(rows), dtype=np.bool_)
+    alike = np.logical_and.reduce([np.diff(each[order]) == 0 for each in (of, number, created)])
+    same[1:] |= alike
+    same[:-1] |= alike
+    names = np.zeros(len(rows))
+    tied = order[same].tolist()
+    for rank, at in enumerate(sorted(tied, key=lambda at: running.pods[rows[at]].name)):
+        names[at] = rank
+    return [-names, -created, -number]
 
 
 def _ranks_of_queues(

@@ -122,6 +122,7 @@ class _Search:
         self._units = units_of(
             in_victim_order(opened, ledger.snapshot, self._for, self._judgement.allowed),
             running,
+            ledger.snapshot.gangs,
             account_of=ledger.gang,
             lost=self._lost,
         )

@@ -5,19 +5,18 @@ more than its minimum gives units of both sorts: any ``spare`` of its pods, or a
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, compress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core.accounts import GangAccount
-from app.core.policy import Candidate
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 from app.model.parts import NO_SUB_GROUP, Part
-from app.model.resources import Vector
+from app.model.resources import Rows, Vector
 from app.model.running import Running
 
 NO_PRIORITY = -(1 << 31)
@@ -97,42 +96,58 @@ def lost_work(
 
 
 def units_of(
-    candidates: Sequence[Candidate],
+    rows: Rows,
     running: Running,
+    gangs: Mapping[GroupKey, Gang],
     *,
     account_of: Callable[[Gang], GangAccount],
     lost: NDArray[np.int64],
 ) -> tuple[Unit, ...]:
-    """The units that ``candidates`` make, in their order: those that go first in front.
+    """The units that the pods at ``rows`` make, in their order: those that go first in front.
 
-    ``candidates`` are the pods that may go, ``lost`` as of :func:`lost_work`, ``account_of`` what
-    gangs have now. Of a gang that :attr:`~app.model.gang.Gang.ends_whole`, or that has no more than
-    its minimum, all pods go together; not when one of them is no candidate. A whole gang stands
-    where its last pod does.
+    ``rows`` are positions of the pods that may go, ``lost`` as of :func:`lost_work`, ``account_of``
+    what ``gangs`` have now. Of a gang that :attr:`~app.model.gang.Gang.ends_whole`, or that has no
+    more than its minimum, all pods go together; not when one of them is not among ``rows``. A whole
+    gang stands where its last pod does.
     """
     work: list[int] = lost.tolist()
-    of_gang: dict[GroupKey, list[Candidate]] = defaultdict(list)
-    for candidate in candidates:
-        of_gang[candidate.gang.key].append(candidate)
+    priorities: list[int] = running.priorities.tolist()
+    of_gang: dict[GroupKey, list[int]] = defaultdict(list)
+    ordered: list[int] = rows.tolist()
+    for at in ordered:
+        of_gang[running.gangs[at]].append(at)
     sizes = Counter(compress(running.gangs, (~running.releasing).tolist()))
-    found: dict[int, list[Unit]] = {}
-    for members in of_gang.values():
-        gang = members[0].gang
-        singles, spare = _singles(members, account_of)
-        for one in singles:
-            found[one.at] = [_single(one, work, spare=spare)]
+    single: dict[int, Unit] = {}
+    whole: dict[int, Unit] = {}
+    for key, members in of_gang.items():
+        gang = gangs[key]
+        base = gang.priority
+        singles, spare = _singles(gang, members, running, account_of)
+        for at in singles:
+            priority = max(priorities[at], base)
+            single[at] = Unit((at,), key, False, False, spare, priority, work[at])
         may_end = gang.ends_whole or not gang.is_of_one
-        if may_end and len(members) == sizes[gang.key]:
-            whole = _whole(members, work, spare=spare)
-            found.setdefault(members[-1].at, []).append(whole)
-    return tuple(chain.from_iterable(found[one.at] for one in candidates if one.at in found))
+        if may_end and len(members) == sizes[key]:
+            whole[members[-1]] = Unit(
+                pods=tuple(sorted(members)),
+                gang=key,
+                ends_gang=len(members) > 1 or not gang.is_of_one,
+                whole=True,
+                spare=spare,
+                priority=max(base, *(priorities[at] for at in members)),
+                lost=sum(work[at] for at in members),
+            )
+    found = ((single.get(at), whole.get(at)) for at in ordered)
+    return tuple(unit for both in found for unit in both if unit is not None)
 
 
 def _singles(
-    members: Sequence[Candidate], account_of: Callable[[Gang], GangAccount]
-) -> tuple[Sequence[Candidate], int]:
+    gang: Gang,
+    members: Sequence[int],
+    running: Running,
+    account_of: Callable[[Gang], GangAccount],
+) -> tuple[Sequence[int], int]:
     """The members that may go by themselves, and how many of them at most."""
-    gang = members[0].gang
     if gang.ends_whole:
         return (), 0
     if gang.is_of_one:
@@ -141,9 +156,9 @@ def _singles(
     spare = account.ready - gang.min_member
     if spare <= 0:
         return (), 0
-    parts = {one.part for one in members}
+    parts = {running.parts[at] for at in members}
     free = {part for part in parts if _can_do_without(part, gang, account)}
-    return [one for one in members if one.part in free], spare
+    return [at for at in members if running.parts[at] in free], spare
 
 
 def _can_do_without(part: Part, gang: Gang, account: GangAccount) -> bool:
@@ -157,28 +172,3 @@ def _can_do_without(part: Part, gang: Gang, account: GangAccount) -> bool:
     if sub_group != NO_SUB_GROUP:
         whole[sub_group] -= 1
     return not gang.lacking_of_policies(whole)
-
-
-def _single(one: Candidate, lost: Sequence[int], *, spare: int) -> Unit:
-    return Unit(
-        pods=(one.at,),
-        gang=one.gang.key,
-        ends_gang=False,
-        whole=False,
-        spare=spare,
-        priority=max(one.priority, one.gang.priority),
-        lost=lost[one.at],
-    )
-
-
-def _whole(members: Sequence[Candidate], lost: Sequence[int], *, spare: int) -> Unit:
-    gang = members[0].gang
-    return Unit(
-        pods=tuple(sorted(one.at for one in members)),
-        gang=gang.key,
-        ends_gang=len(members) > 1 or not gang.is_of_one,
-        whole=True,
-        spare=spare,
-        priority=max(gang.priority, *(one.priority for one in members)),
-        lost=sum(lost[one.at] for one in members),
-    )

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
-from app.core.policy import Candidate, Preemptor, QueueShare
+from app.core.policy import Preemptor, QueueShare
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.problem import Limit, Places, Problem, Solution, Wanted
 from app.core.victims.solver import solve
@@ -162,8 +162,9 @@ def decided(case: Case, *, refused: Collection[frozenset[str]] = ()) -> Decided 
     running = snapshot.running
     lost = lost_work(running, total=snapshot.total, saved=running.started, now=NOW)
     units = units_of(
-        [Candidate.of(snapshot, at) for at in _candidates(case, snapshot)],
+        np.array(_candidates(case, snapshot), dtype=np.intp),
         running,
+        snapshot.gangs,
         account_of=ledger.gang,
         lost=lost,
     )

@@ -137,7 +137,8 @@ class TestOrder:
         opened, _ = open_conf(snapshot, tiers)
         rows = np.arange(len(snapshot.running))
         by = preemptor(gang, more.get("action", EvictionAction.PREEMPT))
-        return [each.pod.name for each in in_victim_order(opened, snapshot, by, rows)]
+        ordered = in_victim_order(opened, snapshot, by, rows).tolist()
+        return [snapshot.running.pods[at].name for at in ordered]
 
     def test_gangs_stand_in_the_reverse_of_their_order(self) -> None:
         gang = wants("mine", priority=9)
