@@ -25,6 +25,9 @@ _NEXT: Final[Mapping[str, str]] = {
     "NoNodeFits": "compare node selectors, tolerations and requests with the nodes",
     "NodeGroup": "compare the affinity of {limiting} and its limits per node group with the label "
     "volcano.sh/nodegroup-name of the nodes",
+    "NumaTopology": "wait for pods with whole cpus of their own to end, ask for fewer cpus per "
+    "container, or compare the topology policy of the task with those of the kubelets "
+    "(kubectl get numatopologies --output=yaml)",
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "
     "Pumice tries these nodes again by itself, within a minute (--veto-time)",
     "SchedulerRefuses": "mend what kube-scheduler says of the pod; it tries it again by itself",

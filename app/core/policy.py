@@ -102,10 +102,12 @@ class NodesNow(NamedTuple):
     """Some nodes as the ledger stands.
 
     ``rows`` of the node table, shape ``(K,)``, and what is ``free`` on each, shape ``(R, K)``.
+    ``ahead``: what is about to be free counts as free.
     """
 
     rows: Rows
     free: Matrix
+    ahead: bool = False
 
 
 NodeKey = Callable[[Gang, Task], Hashable | None]

@@ -37,6 +37,7 @@ class Cause(StrEnum):
     NAMESPACE_QUOTA = "ResourceQuota"
     NO_NODE_FITS = "NoNodeFits"
     NODE_GROUP = "NodeGroup"
+    NUMA = "NumaTopology"
     VETOED = "Vetoed"
     SCHEDULER_REFUSES = "SchedulerRefuses"
     IN_PREBIND = "InPreBind"
@@ -54,6 +55,7 @@ NODES_MAY_HELP = frozenset(
         Cause.NOT_ENOUGH_RESOURCES,
         Cause.NO_NODE_FITS,
         Cause.NODE_GROUP,
+        Cause.NUMA,
         Cause.VETOED,
         Cause.CLUSTER_OVERUSED,
         Cause.QUEUE_OVERUSED,

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from app.model.amounts import Amounts
 from app.model.integers import int64
+from app.model.numa import NumaNeed
 
 
 class Operator(StrEnum):
@@ -159,6 +160,8 @@ class PodShape:
     images: tuple[str, ...] = ()
     spread_identity: tuple[str, tuple[tuple[str, str], ...]] | None = None
     affinity_layout: "AffinityLayout | None" = None
+    numa: NumaNeed | None = None
+    """The cpus that it needs for itself; None: none, its class is not Guaranteed."""
 
     def fits_like(self, other: "PodShape") -> bool:
         """Whether room kept for ``other`` serves it: the same requests and the same hard rules.
@@ -173,6 +176,7 @@ class PodShape:
             and self.pod_affinity == other.pod_affinity
             and self.pod_anti_affinity == other.pod_anti_affinity
             and self.spread == other.spread
+            and self.numa == other.numa
         )
 
     @property

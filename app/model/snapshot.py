@@ -14,6 +14,7 @@ from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
 from app.model.ids import ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.node import Node
+from app.model.numa import Cpus, NumaNode
 from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.placed_pods import NOBODY, PlacedPods
 from app.model.plan import Collected
@@ -176,6 +177,10 @@ class Snapshot:
     node group."""
     domains: Domains | None = None
     """The domains of the network; None: no HyperNodes are known."""
+    numa: Mapping[NodeName, NumaNode] = field(default_factory=dict)
+    """The nodes of which a Numatopology tells."""
+    numa_taken: Mapping[PodUid, Cpus] = field(default_factory=dict)
+    """The cpus that pods on these have to themselves; they give them back when they go."""
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     asked_of_cordoned: Vector | None = None

@@ -12,12 +12,12 @@ from app.controllers.job.vocabulary import (
     JOB_FORWARDING,
     JOB_RETRY_COUNT,
     JOB_VERSION,
-    NUMA_POLICY,
     PARTITION_ID,
     TASK_INDEX,
     TEMPLATE_UID,
 )
 from app.model.job import JOB_NAME, QUEUE_NAME, pod_labels
+from app.model.numa import NUMA_POLICY
 from app.model.pod import GATE, GROUP_ANNOTATION, SECOND_TRY, TASK_SPEC
 from app.wire import times, unstructured
 from app.wire.copying import copied

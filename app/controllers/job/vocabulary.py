@@ -67,7 +67,6 @@ JOB_FORWARDING: Final = "volcano.sh/job-forwarding"
 TASK_INDEX: Final = "volcano.sh/task-index"
 TEMPLATE_UID: Final = "volcano.sh/template-uid"
 PARTITION_ID: Final = "volcano.sh/partition-id"
-NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"
 OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"
 """On a pod that the controller itself takes away: its deletion is no eviction."""
 

@@ -55,7 +55,9 @@ class _Answers(Generic[_Item]):
         *,
         free: Matrix,
         touched: Sequence[int],
+        ahead: bool,
     ) -> None:
+        self._ahead = ahead
         self._key = key
         self._ask: Callable[[Gang, Task, NodesNow], NDArray[_Item]] = ask
         self._free = free
@@ -87,7 +89,7 @@ class _Answers(Generic[_Item]):
             kept.answer[rows] = self._asked(gang, task, rows)
 
     def _asked(self, gang: Gang, task: Task, rows: Rows) -> NDArray[_Item]:
-        return self._ask(gang, task, NodesNow(rows, self._free.take(rows, axis=1)))
+        return self._ask(gang, task, NodesNow(rows, self._free.take(rows, axis=1), self._ahead))
 
 
 class ByPlugins:
@@ -100,12 +102,16 @@ class ByPlugins:
         *,
         free: Matrix,
         touched: Sequence[int],
+        ahead: bool = False,
     ) -> None:
-        self._free = free
+        self._free, self._ahead = free, ahead
         self._rules = [
-            (rule, _Answers(rule.key, rule.allows, free=free, touched=touched)) for rule in rules
+            (rule, _Answers(rule.key, rule.allows, free=free, touched=touched, ahead=ahead))
+            for rule in rules
         ]
-        self._scores = [_Answers(s.key, s.score, free=free, touched=touched) for s in scores]
+        self._scores = [
+            _Answers(s.key, s.score, free=free, touched=touched, ahead=ahead) for s in scores
+        ]
         self.silent = not (rules or scores)
         """Whether no plugin has any."""
 
@@ -139,7 +145,8 @@ class ByPlugins:
         if rule.details is None:
             return ""
         rows = np.flatnonzero(nodes)
-        return rule.details(gang, task, NodesNow(rows, self._free.take(rows, axis=1)))
+        now = NodesNow(rows, self._free.take(rows, axis=1), self._ahead)
+        return rule.details(gang, task, now)
 
     def _masks(self, gang: Gang, task: Task) -> Iterator[tuple[NodeRule, Mask]]:
         for rule, answers in self._rules:

@@ -92,7 +92,7 @@ class Placer:
         self._census: Census | None = None
         self._ports: PortBook | None = None
         self._by_plugins = ByPlugins(
-            node_rules, node_scores, free=self._free, touched=ledger.touched
+            node_rules, node_scores, free=self._free, touched=ledger.touched, ahead=ahead
         )
 
     def find(self, gang: Gang, task: Task, *, within: Rows | None = None) -> int | None:

@@ -210,6 +210,7 @@ class EqualPods:
             and free
             and plain
             and pod.shape.requests == like.waiting[0].shape.requests
+            and pod.shape.numa == like.waiting[0].shape.numa
             and pod.priority == like.waiting[0].priority
             and group.queue == like.queue
             and group.cool_down_until <= now

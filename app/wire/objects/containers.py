@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Raw, Struct, field
 
-from app.model.amounts import LARGEST_POD, PODS, Amounts, amounts
+from app.model.amounts import CPU, LARGEST_POD, MEMORY, PODS, Amounts, amounts
+from app.model.numa import NumaNeed, NumaPolicy
 from app.model.shape import HostPort
 from app.wire.errors import Reader
 from app.wire.objects.asking import limited, listed, requested
@@ -94,6 +95,24 @@ def limits(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
     more = listed(overhead, _OVERHEAD_AT)
     _add(total, {name: value for name, value in more.items() if name in total})
     return amounts({name: min(value, LARGEST_POD) for name, value in total.items() if value})
+
+
+def numa_need(containers: Containers, *, whole: Raw, policy: NumaPolicy) -> NumaNeed | None:
+    """What a pod of the class Guaranteed needs: the whole cpus of each container that stays.
+
+    None for other pods, and where no container needs whole cpus.
+    """
+    if bytes(whole):
+        return None
+    cpus: list[int] = []
+    for at, container in containers.each():
+        path = f"{at}.resources"
+        asked, most = requested(container.resources, path), limited(container.resources, path)
+        if any(not most.get(name) or asked[name] != most[name] for name in (CPU, MEMORY)):
+            return None
+        stays = container.stays or not at.startswith("spec.init")
+        cpus.append(asked[CPU] // 1000 if stays and asked[CPU] % 1000 == 0 else 0)
+    return NumaNeed(policy, tuple(cpus)) if any(cpus) else None
 
 
 def host_ports(containers: Containers, *, host_network: bool) -> tuple[HostPort, ...]:

@@ -6,10 +6,11 @@ average of the group's.
 
 from dataclasses import replace
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from app.model.ids import DEFAULT_QUEUE
 from app.model.job import JobTemplate, Template, pod_labels
+from app.model.numa import NUMA_POLICY
 from app.model.pod import QUEUE_GATE
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
@@ -30,6 +31,7 @@ class _TemplateJson(Struct, gc=False):
 class _TaskJson(Struct, gc=False):
     name: str | None = None
     replicas: int | None = None
+    topology_policy: str | None = field(default=None, name="topologyPolicy")
     template: _TemplateJson | None = None
 
 
@@ -77,11 +79,17 @@ def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) ->
         return None
     own = meta.labels(template.metadata.labels) if template.metadata else {}
     labels = {**own, **given}
+    said = meta.annotations(template.metadata.annotations) if template.metadata else {}
     try:
-        made, _ = shape(template.spec, namespace=namespace, pod_labels=labels, gates=())
+        made, _ = shape(
+            template.spec,
+            namespace=namespace,
+            pod_labels=labels,
+            gates=(),
+            numa_policy=task.topology_policy or said.get(NUMA_POLICY, ""),
+        )
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error
-    said = meta.annotations(template.metadata.annotations) if template.metadata else {}
     return Template(
         made,
         labels,

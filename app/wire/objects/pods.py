@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from app.model.amounts import Amounts
 from app.model.ids import NodeName, PodUid
+from app.model.numa import NUMA_POLICY
 from app.model.pod import PLACED_CONDITION, Pod
 from app.wire import times
 from app.wire.errors import Bytes, Reader
@@ -38,8 +39,14 @@ def decode_pod(text: Bytes) -> Pod:
     namespace = head.namespace or ""
     pod_labels = meta.labels(head.labels)
     gates = tuple(gate.name for gate in spec.scheduling_gates or ())
+    annotations = meta.annotations(head.annotations)
     fits, pinned = shape(
-        spec, namespace=namespace, pod_labels=pod_labels, gates=gates, resizing=_resizing(json)
+        spec,
+        namespace=namespace,
+        pod_labels=pod_labels,
+        gates=gates,
+        resizing=_resizing(json),
+        numa_policy=annotations.get(NUMA_POLICY, ""),
     )
     complaint, refused_for = ("", "") if spec.node_name else _why_not(status)
     return Pod(
@@ -53,7 +60,7 @@ def decode_pod(text: Bytes) -> Pod:
         phase=status.phase or "",
         created=times.epoch(head.creation_timestamp),
         labels=pod_labels,
-        annotations=meta.annotations(head.annotations),
+        annotations=annotations,
         deleting=head.deletion_timestamp is not None,
         priority=spec.priority or 0,
         priority_class=spec.priority_class_name or "",

@@ -14,11 +14,12 @@ from msgspec import Raw, Struct
 
 from app.model.amounts import Amounts
 from app.model.ids import NodeName
+from app.model.numa import NumaPolicy
 from app.model.pod import GATE, QUEUE_GATE
 from app.model.shape import PodShape, Toleration
 from app.wire.errors import Reader
 from app.wire.interning import Interned
-from app.wire.objects import affinity, containers, pod_terms
+from app.wire.objects import affinity, containers, numatopologies, pod_terms
 from app.wire.objects.affinity import AffinityRules
 from app.wire.objects.containers import ContainerJson, Containers
 from app.wire.objects.meta import ABSENT, labels
@@ -76,8 +77,12 @@ def shape(
     pod_labels: Mapping[str, str],
     gates: tuple[str, ...],
     resizing: Resize | None = None,
+    numa_policy: str = "",
 ) -> tuple[PodShape, NodeName]:
-    """The shape of a pod, and the node that it is pinned to."""
+    """The shape of a pod, and the node that it is pinned to.
+
+    ``numa_policy`` is its annotation :data:`~app.model.numa.NUMA_POLICY`.
+    """
     pinned, rules = affinity.affinity(spec.affinity)
     spread_text = bytes(spec.topology_spread_constraints)
     identity: object = None
@@ -95,6 +100,7 @@ def shape(
         bytes(spec.overhead),
         bytes(spec.resources),
         spec.host_network,
+        numa_policy,
         *_container_key(spec.containers),
         None,
         *_container_key(spec.init_containers),
@@ -108,6 +114,7 @@ def shape(
             namespace=namespace,
             pod_labels=pod_labels,
             gated=gated,
+            policy=numatopologies.numa_policy(numa_policy),
         )
         known = _by_text.keep(key, _by_value.keep(made, made))
     return known, pinned
@@ -128,6 +135,7 @@ def _made(
     namespace: str,
     pod_labels: Mapping[str, str],
     gated: bool,
+    policy: NumaPolicy,
 ) -> PodShape:
     inside = Containers(spec.containers or [], spec.init_containers or [])
     pods = affinity.pod_rules(rules, namespace=namespace, labels=pod_labels)
@@ -147,6 +155,7 @@ def _made(
         images=containers.images(inside),
         spread_identity=(namespace, tuple(sorted(pod_labels.items()))) if looks_at_pods else None,
         affinity_layout=rules.layout if gated else None,
+        numa=containers.numa_need(inside, whole=spec.resources, policy=policy),
     )
 
 
