@@ -1,7 +1,8 @@
 """What protects running pods in all tiers, whatever the conf names, as the ledger stands.
 
-Pods are told by their positions in ``snapshot.running``. Budgets are asked about all pods that go
-together: each of two pods may go, and the two may not.
+Pods are told by their positions in ``snapshot.running``. Budgets, and gangs whose minimum is one of
+roles or sub-groups, are asked about all pods that go together: each of two pods may go, and the two
+may not.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from app.core.ledger import Ledger
+from app.core.protection.gang_minimum import spares
 from app.core.protection.job_budgets import has_budget, may_be_missing
 from app.core.protection.run_time import has_run_for, minimum_run_time
 from app.model.disruption import DisruptionBudget
@@ -23,7 +25,7 @@ RUN_TIME = "in the minimum run time of their queue"
 
 
 class Disruptions:
-    """The budgets and minimum run times of one cycle; ``now`` is seconds since the epoch."""
+    """What protects the pods of one cycle; ``now`` is seconds since the epoch."""
 
     def __init__(self, ledger: Ledger, *, now: float) -> None:
         self._ledger = ledger
@@ -63,7 +65,9 @@ class Disruptions:
         """Whether all of these may go together."""
         if self._run_times and not self._have_run(np.array(list(rows), dtype=np.intp)).all():
             return False
-        return not (self._exceed_a_budget(rows) or self._exceed_a_job_budget(rows))
+        if self._exceed_a_budget(rows) or self._exceed_a_job_budget(rows):
+            return False
+        return not self._leave_a_part_short(rows)
 
     def _have_run(self, rows: Rows) -> Mask:
         running = self._ledger.snapshot.running
@@ -118,6 +122,34 @@ class Disruptions:
                 if left is not None and count > left:
                     return True
         return False
+
+    def _leave_a_part_short(self, rows: Collection[int]) -> bool:
+        """Whether a gang keeps members, and too few of a role or too few whole sub-groups."""
+        snapshot, ledger = self._ledger.snapshot, self._ledger
+        running = snapshot.running
+        for key in {running.gangs[at] for at in rows} & self._of_gangs_in_parts.keys():
+            there = self._of_gangs_in_parts[key]
+            staying = {at for at in there if running.pods[at].uid not in ledger.evicted}
+            leaving = staying.intersection(rows)
+            parts = [running.parts[at] for at in leaving if running.counted[at]]
+            gang = snapshot.gangs[key]
+            if leaving != staying and not spares(gang, ledger.gang(gang), parts):
+                return True
+        return False
+
+    @cached_property
+    def _of_gangs_in_parts(self) -> dict[GroupKey, list[int]]:
+        """The running members of gangs whose minimum is one of roles or sub-groups as well."""
+        running, gangs = self._ledger.snapshot.running, self._ledger.snapshot.gangs
+        found: dict[GroupKey, list[int]] = {
+            key: []
+            for key in {kind.gang for kind in running.kinds.values}
+            if (gang := gangs.get(key)) and (gang.role_minimums or gang.sub_groups)
+        }
+        for at, key in enumerate(running.gangs):
+            if key in found and not running.releasing[at]:
+                found[key].append(at)
+        return found
 
     @cached_property
     def _with_job_budget(self) -> frozenset[GroupKey]:

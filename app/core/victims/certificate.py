@@ -37,7 +37,7 @@ is to be free; less than zero where they evict more than they take).
 when they ``started``, when their work was ``saved`` (start or checkpoint), and the ``lostWork``
 since then: millionths of the cluster times seconds, by the largest share.
 
-``gangs``: of these pods: ``queue``, ``priority``, ``single`` (each member is of use by itself),
+``gangs``: of these pods: ``queue``, ``priority``, ``single`` (a group that is but one pod),
 ``endsWhole`` (no member is spared when one goes), ``running`` (so many pods may go), ``minimum``,
 ``has``, and ``left``: members that have room afterwards.
 
@@ -78,7 +78,7 @@ from app.core.policy import Preemptor, QueueShares
 from app.core.victims.bounds import places_on
 from app.core.victims.certificate_facts import ExceededBound, NodeFacts, QueueFacts
 from app.core.victims.problem import Problem, Solution, Witness, WitnessKind
-from app.core.victims.units import Unit, cost_of, pods_of
+from app.core.victims.units import Unit, cost_of, is_single, pods_of
 from app.model.amounts import UNLIMITED
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, QueueName
@@ -282,7 +282,7 @@ class _Writer:
         return {
             "queue": gang.queue,
             "priority": gang.priority,
-            "single": gang.is_of_one and not (gang.ends_whole and self.sizes[key] > 1),
+            "single": is_single(gang, size=self.sizes[key]),
             "endsWhole": gang.ends_whole,
             "running": self.sizes[key],
             "minimum": _minimum(gang),
@@ -324,7 +324,7 @@ class _Writer:
         chosen = zip(self.solution.units, self.solution.witnesses, strict=True)
         witnesses = {unit.pods: self._witness(unit, witness) for unit, witness in chosen}
         for unit in self.units:
-            single = self.snapshot.gangs[unit.gang].is_of_one
+            single = is_single(self.snapshot.gangs[unit.gang], size=self.sizes[unit.gang])
             yield {
                 "kind": "gang" if unit.ends_gang else "single" if single else "surplus",
                 "pods": [self.running.pods[at].uid for at in unit.pods],

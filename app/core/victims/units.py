@@ -1,7 +1,8 @@
 """Units of victims: pods that go together or not at all, and what a set of units costs.
 
 A *unit* is a pod beyond the minimum of its gang, a single pod, or a whole gang. A gang that has
-more than its minimum gives units of both sorts: any ``spare`` of its pods, or all of them.
+more than its minimum gives units of both sorts: any ``spare`` of its pods, or all of them. The last
+pod of a gang that has several ends the gang as well, though its minimum be one.
 """
 
 from collections import Counter, defaultdict
@@ -52,6 +53,11 @@ class SetCost(NamedTuple):
     priority: int
     lost: int
     pods: int
+
+
+def is_single(gang: Gang, *, size: int) -> bool:
+    """Whether ``gang``, of whose pods ``size`` run, is but one pod."""
+    return gang.is_of_one and size <= 1
 
 
 def pods_of(units: Iterable[Unit]) -> list[int]:
@@ -122,16 +128,19 @@ def units_of(
     for key, members in of_gang.items():
         gang = gangs[key]
         base = gang.priority
-        singles, spare = _singles(gang, members, running, account_of)
+        alone = is_single(gang, size=sizes[key])
+        singles: Sequence[int] = members
+        spare = 1
+        if not alone:
+            singles, spare = _beyond_minimum(gang, members, running, account_of)
         for at in singles:
             priority = max(priorities[at], base)
             single[at] = Unit((at,), key, False, False, spare, priority, work[at])
-        may_end = gang.ends_whole or not gang.is_of_one
-        if may_end and len(members) == sizes[key]:
+        if not alone and len(members) == sizes[key]:
             whole[members[-1]] = Unit(
                 pods=tuple(sorted(members)),
                 gang=key,
-                ends_gang=len(members) > 1 or not gang.is_of_one,
+                ends_gang=True,
                 whole=True,
                 spare=spare,
                 priority=max(base, *(priorities[at] for at in members)),
@@ -141,7 +150,7 @@ def units_of(
     return tuple(unit for both in found for unit in both if unit is not None)
 
 
-def _singles(
+def _beyond_minimum(
     gang: Gang,
     members: Sequence[int],
     running: Running,
@@ -150,8 +159,6 @@ def _singles(
     """The members that may go by themselves, and how many of them at most."""
     if gang.ends_whole:
         return (), 0
-    if gang.is_of_one:
-        return members, len(members)
     account = account_of(gang)
     spare = account.ready - gang.min_member
     if spare <= 0:

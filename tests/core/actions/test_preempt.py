@@ -1,5 +1,6 @@
 """preempt: a gang takes the room of pods of lower priority in its queue."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang
 from app.model.ids import QueueName
+from app.model.parts import Part, SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from app.model.running import Protection
 from app.model.workload import GroupPhase
@@ -101,6 +103,43 @@ def test_members_beyond_a_minimum_go_before_a_gang_that_would_end() -> None:
     outcome = contended(high, running=[tight, elastic], nodes=cores(2, 2), by=BY)
     assert victims(outcome) <= {"elastic-0", "elastic-1"}
     assert len(victims(outcome)) == 1
+
+
+def test_each_of_two_groups_that_need_one_pod_keeps_one() -> None:
+    high = gang_of("high", 2, priority=9)
+    low = [running_gang(name, [at, at], minimum=1) for at, name in enumerate("ab")]
+    outcome = contended(high, running=low, nodes=cores(2, 2), by=BY)
+    assert victims(outcome) == {"a-1", "b-1"}
+
+
+@pytest.mark.parametrize("members_each", [3, 10])
+def test_no_role_loses_more_than_it_can_spare(members_each: int) -> None:
+    high = gang_of("high", 2, priority=9)
+    roles, least = dict.fromkeys("ab", members_each), members_each - 1
+    parts = [Part(role) for role in roles for _ in range(members_each)]
+    low = in_parts("low", parts, minimum=2 * least)
+    needs = replace(low.gang, role_minimum=dict.fromkeys("ab", least), role_ready=roles)
+    outcome = contended(
+        high, running=[replace(low, gang=needs)], nodes=cores(2 * members_each), by=BY
+    )
+    assert victims(outcome) == {f"low-{least}", f"low-{least + members_each}"}
+
+
+def test_one_sub_group_goes_and_the_other_stays_whole() -> None:
+    high = gang_of("high", 2, priority=9)
+    x, y = (SubGroup("pairs", name) for name in "xy")
+    low = in_parts("low", [Part("", x), Part("", y)] * 2, minimum=2)
+    policy = SubGroupPolicy("pairs", keys=("pair",), size=2, least=1)
+    low = replace(low, gang=replace(low.gang, sub_groups=(policy,), sub_group_ready={x: 2, y: 2}))
+    outcome = contended(high, running=[low], nodes=cores(4), by=BY)
+    assert victims(outcome) == {"low-1", "low-3"}
+
+
+def in_parts(name: str, parts: Sequence[Part], *, minimum: int) -> RunningGang:
+    """Members on one node that count for these parts."""
+    made = running_gang(name, [0] * len(parts), minimum=minimum)
+    runs = zip(made.runs, parts, strict=True)
+    return replace(made, runs=tuple(replace(one, part=part) for one, part in runs))
 
 
 def test_with_the_gang_plugin_a_gang_at_its_minimum_stays() -> None:

@@ -25,7 +25,7 @@ from tests.core.victims.decisions import (
 from tests.scale import examples
 
 FULL = Case((4,), (Runner("low", (0, 0, 0, 0)),), wanted=(2,))
-"""Four single pods of a core on the only node, and a pod of two that goes first."""
+"""Four pods of a core on the only node, of a group that needs one, and a pod of two."""
 TIGHT = Case((5, 5), (Runner("a", (0,)), Runner("b", (1,), priority=1)), wanted=(2, 3, 3))
 """Two nodes with room for one of three cores each; the one of two needs a pod to go."""
 
@@ -99,6 +99,14 @@ def test_what_rests_on_the_planner_is_its_word() -> None:
     found = made(TIGHT, refused=[frozenset({"a-0"})])
     assert found.certificate["victims"] == ["uid-b-0"]
     assert witnesses(found) == [{"kind": "planner"}]
+    assert check(found.certificate) == []
+
+
+def test_a_group_of_several_pods_ends_with_the_last_of_them() -> None:
+    low = Runner("low", (0, 0))
+    found = made(Case((2,), (low,), wanted=(2,)))
+    assert [unit["kind"] for unit in found.certificate["units"]] == ["gang"]
+    assert found.certificate["cost"]["gangs"] == 1
     assert check(found.certificate) == []
 
 
@@ -198,7 +206,7 @@ def test_no_needless_victim_can_be_added() -> None:
     for witness in ({"kind": "exhaustive"}, unit["witness"], unit["witness"] | {"have": 1}):
         more = copy.deepcopy(certificate)
         more["pods"]["another"] = more["pods"][uid]
-        more["units"].append({"kind": "single", "pods": ["another"], "witness": witness})
+        more["units"].append({"kind": "surplus", "pods": ["another"], "witness": witness})
         more["victims"].append("another")
         more["cost"]["pods"] += 1
         more["cost"]["lostWork"] *= 2
@@ -273,10 +281,7 @@ def test_no_more_victims_of_a_budget_go_than_it_allows() -> None:
 
 def test_no_gang_is_left_in_part() -> None:
     certificate = made(FULL).certificate
-    certificate["gangs"]["default/low"] |= {"single": False}
     certificate["gangs"]["default/low"]["minimum"]["members"] = 3
-    for unit in certificate["units"]:
-        unit["kind"] = "surplus"
     text = "is left in part: 2 of 3 members"
     assert check(certificate) == [("gangs[default/low]", text)]
 
