@@ -245,7 +245,7 @@ class ClusterCache:
             self.losses.revoke(group, why="PodGroup moved to another queue")
         elif now.topology != before.topology:
             self.losses.revoke(group, why="PodGroup asks for another network topology")
-        elif now.minimum != before.minimum:
+        elif now.minimum != before.minimum or now.released:
             self.slots.drop_surplus(group)
 
     def drop_group(self, key: GroupKey) -> None:

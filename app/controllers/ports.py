@@ -80,6 +80,9 @@ class Api(Protocol):
     ) -> None:
         """Delete the object, only if it has that ``uid``."""
 
+    async def evict(self, key: Key, *, uid: str) -> None:
+        """Evict the pod with that ``uid``; PASSING while a PodDisruptionBudget forbids it."""
+
 
 class Events(Protocol):
     """Events that users see."""

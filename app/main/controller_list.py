@@ -16,6 +16,8 @@ from app.controllers.jobflow import templates
 from app.controllers.jobflow.owing import owed_by
 from app.controllers.podgroup import controller as podgroup
 from app.controllers.podgroup.confirmed import Confirmed
+from app.controllers.podgroup.stranded import INDEXES as STRANDED_INDEXES
+from app.controllers.podgroup.stranded import StrandedGroups
 from app.controllers.podgroup.suspended import SuspendedJobs
 from app.controllers.ports import Api, Clock, Events
 from app.controllers.queue import controller as queue
@@ -23,7 +25,15 @@ from app.controllers.runtime import Controller, Stores
 from app.controllers.store import Index
 from app.main.adapters.prober import PodProber
 from app.settings.controllers import ControllersSettings
-from app.wire.kinds import JOB_FLOWS, JOBS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, Resource
+from app.wire.kinds import (
+    JOB_FLOWS,
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Resource,
+)
 from app.wire.unstructured import Key
 
 Indexes = Mapping[Resource, Mapping[str, Index]]
@@ -76,7 +86,10 @@ def _podgroups(means: Means) -> tuple[Controller, ...]:
         means.stores, api=means.api, confirmed=confirmed, options=options
     )
     of_suspended = SuspendedJobs(means.stores, api=means.api, confirmed=confirmed)
-    return of_pods, of_workloads, of_suspended
+    of_stranded = StrandedGroups(
+        means.stores, api=means.api, events=means.events, clock=means.clock
+    )
+    return of_pods, of_workloads, of_suspended, of_stranded
 
 
 def _jobs(means: Means) -> tuple[Controller, ...]:
@@ -133,7 +146,12 @@ OFFERS: Final[Mapping[str, Offer]] = {
         follows=job.INDEXES, build=_jobs, workers=lambda settings: settings.worker_threads
     ),
     "pg-controller": Offer(
-        follows={**podgroup.INDEXES, POD_GROUPS: {}, REPLICA_SETS: {}, STATEFUL_SETS: {}},
+        follows={
+            PODS: {**podgroup.INDEXES[PODS], **STRANDED_INDEXES[PODS]},
+            POD_GROUPS: {},
+            REPLICA_SETS: {},
+            STATEFUL_SETS: {},
+        },
         build=_podgroups,
         workers=lambda settings: settings.worker_threads_for_podgroup,
     ),

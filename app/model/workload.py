@@ -17,6 +17,8 @@ EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
 JOB_ENDS: Final = "job"
 """The value where a policy of the owning job answers an eviction by ending all its pods."""
 
+STRANDED_RELEASED: Final = "pumice.sh/stranded-released"
+"""Annotation of a PodGroup that is below its minimum: since when no room is kept for the rest."""
 EVICT_OVER_CAPABILITY: Final = "pumice.sh/evict-over-capability"
 """Annotation of a queue: whether pods are evicted that it holds beyond its capability."""
 AFFINITY: Final = "volcano.sh/task-topology-affinity"
@@ -115,6 +117,11 @@ class PodGroup:
     def ends_whole(self) -> bool:
         """Whether the loss of one member ends all, as its owner says (:data:`EVICTION_ENDS`)."""
         return self.annotations.get(EVICTION_ENDS) == JOB_ENDS
+
+    @property
+    def released(self) -> bool:
+        """Whether no room is kept for members that its gang lacks (:data:`STRANDED_RELEASED`)."""
+        return bool(self.annotations.get(STRANDED_RELEASED))
 
     @property
     def preemptable(self) -> bool | None:

@@ -275,6 +275,12 @@ class FakeApi:
                 return
             self.remove(resource, key)
 
+    async def evict(self, key: Key, *, uid: str) -> None:
+        """Delete the pod as the Eviction API does."""
+        async with _Call(self, Request("create", PODS, key, "eviction")):
+            self._existing(PODS, key)
+        await self.delete(PODS, key, uid=uid)
+
     def _allowed(self, resource: Resource, body: Mapping[str, Any], subresource: str) -> Object:
         if subresource:
             return {"status": body.get("status")}

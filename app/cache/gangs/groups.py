@@ -200,6 +200,11 @@ class Group:
         return self.pod_group.sub_groups if self.pod_group is not None else ()
 
     @property
+    def is_released(self) -> bool:
+        """Whether no member that it lacks is waited for (:attr:`PodGroup.released`)."""
+        return self.pod_group is not None and self.pod_group.released
+
+    @property
     def is_gang(self) -> bool:
         """Whether the group's minimum may take more than one member."""
         return self.min_member > 1 or bool(self.sub_groups)
@@ -305,6 +310,8 @@ class Group:
         crash in the middle of binding leaves it, it is the whole minimum.
         """
         if self.on_nodes == self.counted.kinds[MemberState.SUCCEEDED] or self.reached_minimum:
+            return Counter()
+        if self.is_released:
             return Counter()
         asks, has = self.asks, self._numbers(_NOBODY)
         had = self.reached & asks

@@ -15,9 +15,12 @@ from app.model.parts import by_role, by_sub_group, least_missing
 def missing(group: Group) -> int:
     """How many members its minimum takes, and those of its parts, that are not there yet.
 
-    One that is there and cannot be placed (it has failed, say) is there for its role too. One that
-    names no role, or that another scheduler has bound, may be of any that lacks some.
+    None, where the group is stranded and was released. One that is there and cannot be placed (it
+    has failed, say) is there for its role too. One that names no role, or that another scheduler
+    has bound, may be of any that lacks some.
     """
+    if group.is_released:
+        return 0
     there = len(group.members) - group.counted.lost + group.foreign
     return max(group.min_member - there, _missing_of_roles(group), _lacking_of_sub_groups(group), 0)
 
@@ -71,7 +74,7 @@ def awaits_nobody(group: Group) -> bool:
     """
     there = len(group.members) - group.counted.lost
     of_foreign_members = bool(group.foreign) and there + group.foreign >= group.min_member
-    return group.given_up or of_foreign_members or group.without_its_pod
+    return group.given_up or group.is_released or of_foreign_members or group.without_its_pod
 
 
 def knows(group: Group, slot: Slot) -> bool:

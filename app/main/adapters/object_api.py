@@ -7,10 +7,10 @@ from typing import Any, Literal
 import msgspec
 
 from app.controllers.ports import ApiError, Failure, Patch
-from app.kube import errors
+from app.kube import bodies, errors
 from app.kube.answers import decoded
 from app.kube.client import ApiClient, ContentType
-from app.wire.kinds import Resource
+from app.wire.kinds import PODS, Resource
 from app.wire.unstructured import Key, Object, key_of, namespace
 
 FIELD_MANAGER = "pumice"
@@ -93,6 +93,12 @@ class ObjectApi:
             options["gracePeriodSeconds"] = grace_s
         with _translating():
             await self._client.delete(resource.path(key), options)
+
+    async def evict(self, key: Key, *, uid: str) -> None:
+        """Evict the pod."""
+        body = bodies.eviction(key.name, namespace=key.namespace, uid=uid)
+        with _translating():
+            await self._client.create(PODS.path(key, subresource="eviction"), body)
 
 
 @contextmanager
