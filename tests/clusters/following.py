@@ -1,7 +1,7 @@
 """A thread that follows the objects of one kind in a namespace while a test does harm.
 
 What counts is when the API server told it. A server that is away is asked again until it is back,
-and whatever a watch misses is found by the next listing.
+and what a watch missed then is found by the next listing.
 """
 
 from __future__ import annotations
@@ -65,11 +65,15 @@ class Follower(ABC):
         listed, version = self._api.list_with_version(self._resource, namespace=self._namespace)
         with self.lock:
             self.listed(listed)
-        changes = self._api.watch(
-            self._resource, namespace=self._namespace, resource_version=version, timeout_s=5
-        )
-        for event in changes:
-            if event.kind == "ERROR" or self._ending.is_set():
+        while True:  # a watch goes on from the last one, so that nothing is missed between them
+            changes = self._api.watch(
+                self._resource, namespace=self._namespace, resource_version=version, timeout_s=5
+            )
+            for event in changes:
+                if event.kind == "ERROR" or self._ending.is_set():
+                    return
+                version = event.object["metadata"]["resourceVersion"]
+                with self.lock:
+                    self.changed(event)
+            if self._ending.is_set():
                 return
-            with self.lock:
-                self.changed(event)

@@ -98,7 +98,7 @@ class Contested:
         evicted = {uid: name for uid, name in all_evicted.items() if uid not in since}
         intents = [i for i in intents if not {v.uid for v in i.victims} <= set(since)]
         intended = sorted(victim.uid for intent in intents for victim in intent.victims)
-        assert intended == sorted(evicted), f"{len(intended)} intended, {len(evicted)} evicted"
+        assert intended == sorted(evicted), sorted(set(intended) ^ evicted.keys())
         assert len(set(evicted.values())) == len(evicted), "what was made anew is evicted as well"
         assert_accepted(intents, folder)
         assert not self.victims.failed(), self.victims.failed()

@@ -38,6 +38,7 @@ PIECES: tuple[Piece, ...] = (
     *faults("kill", "tests/e2e/test_kill.py", rounds=20, shares=5),
     *faults("fresh-start", "tests/e2e/test_fresh_start.py", rounds=20, shares=4),
     *faults("mixed-faults", "tests/e2e/test_mixed_faults.py", rounds=20, shares=4),
+    *faults("mixed-arrivals", "tests/e2e/test_mixed_arrivals.py", rounds=60, shares=2),
     *faults("taking-room", "tests/e2e/test_taking_room.py", rounds=20),
     *faults("taking-room-kills", "tests/e2e/test_taking_room_kills.py", rounds=20, shares=2),
     *faults("outages", "tests/e2e/test_outages.py", rounds=20),
