@@ -1,7 +1,6 @@
 """An independent checker of eviction certificates (:mod:`app.core.victims.certificate`).
 
-Nothing of what made a decision is used: rules, sums, places and witnesses are worked out anew. What
-a certificate states of the cluster (what nodes have, what queues deserve) is taken for granted.
+Rules, sums, places and witnesses are worked out anew; what it states of the cluster is trusted.
 """
 
 from collections import Counter
@@ -13,10 +12,9 @@ Units = Sequence[int]  # positions in the certificate, in the order of eviction
 Violation = tuple[str, str]  # the place in the certificate, what is wrong there
 Bound = tuple[str, str, str, int, int]  # as a witness names it: the places have, and need
 
-_MOST_UNITS, _MOST_STEPS = 12, 20_000
+_MOST_UNITS, _MOST_STEPS, _KINDS = 12, 20_000, {"bound", "exhaustive", "planner", "excess"}
 _SYSTEM = {"system-cluster-critical", "system-node-critical"}
-_SHARING = {"proportion", "capacity"}
-_WANTED = {"bound", "preemptable"}
+_SHARING, _WANTED = {"proportion", "capacity"}, {"bound", "preemptable"}
 _FLAGS = {*_WANTED, "releasing", "foreign", "static", "daemonSet"}
 
 
@@ -113,8 +111,7 @@ def _units(c: Value, gone: Units) -> Iterator[Violation]:
         gang = c["gangs"][pods[0]["gang"]]
         size = gang["running"] if unit["kind"] == "gang" else 1
         kinds = ("single",) if gang["single"] else ("surplus", "gang")
-        gangs = {pod["gang"] for pod in pods}
-        if (len(pods), len(gangs)) != (size, 1) or unit["kind"] not in kinds:
+        if (len(pods), len({p["gang"] for p in pods})) != (size, 1) or unit["kind"] not in kinds:
             yield f"units[{at}]", f"of {len(pods)} pods is no {unit['kind']}"
 
 
@@ -159,7 +156,7 @@ def _forbids(c: Value, pod: Value, *, before: Units) -> Iterator[str]:
     if pod["gang"] == preemptor["group"]:
         priority = pod["priority"]
         other = min((place["priority"] for place in preemptor["places"]), default=priority)
-    if priority >= other + ("drf" in rules) and not c["alone"]:
+    if priority >= other + ("drf" in rules) and not (c["alone"] or c["action"] == "shuffle"):
         yield f"priority {priority} is not lower than {other} of the preemptor"
 
 
@@ -178,8 +175,7 @@ def _rule_of_reclaim(c: Value, gone: Units) -> Iterator[Violation]:
 
 def _cost(c: Value, gone: Units) -> list[int]:
     """Gangs ended, the highest priority, lost work, pods: the first that differs decides."""
-    pods = _pods(c, gone)
-    ended = sum(c["units"][at]["kind"] == "gang" for at in gone)
+    pods, ended = _pods(c, gone), sum(c["units"][at]["kind"] == "gang" for at in gone)
     of_pods = [max(pod["priority"], c["gangs"][pod["gang"]]["priority"]) for pod in pods]
     return [ended, max(of_pods, default=-(1 << 31)), sum(p["lostWork"] for p in pods), len(pods)]
 
@@ -284,16 +280,20 @@ def _witnesses(c: Value, gone: Units) -> Iterator[Violation]:
     kinds = {at: c["units"][at]["witness"]["kind"] for at in gone}
     cheaper = list(_cheaper(c, gone)) if "exhaustive" in kinds.values() else []
     for at, kind in kinds.items():
-        spared, text = [units for units in cheaper if at not in units], ""
-        if kind == "exhaustive" and spared:
+        witness, others, text = c["units"][at]["witness"], [o for o in gone if o != at], ""
+        if (kind == "excess") != (c["action"] == "shuffle") or kind not in _KINDS:
+            text = f"{kind} is no witness of {c['action']}"
+        elif kind == "exhaustive" and (spared := [units for units in cheaper if at not in units]):
             text = f"units {spared[0]} cost less"
+        elif kind == "excess":
+            node, r, most = (witness[name] for name in ("node", "resource", "most"))
+            taken = c["nodes"][node]["allocatable"].get(r, 0) - _rooms(c, others)[node][r]
+            if taken <= most or all(pod["node"] != node for pod in _pods(c, [at])):
+                text = f"{r} {taken} is taken of {node}"
         elif kind == "bound":
-            witness = c["units"][at]["witness"]
             stated = tuple(witness[name] for name in ("bound", "of", "resource", "have", "need"))
-            bounds = [*_bounds(c, [other for other in gone if other != at])]
+            bounds = [*_bounds(c, others)]
             if stated not in bounds or witness["have"] >= witness["need"]:
                 text = f"it states {stated}, and the bounds are {bounds}"
-        elif kind not in ("exhaustive", "planner"):
-            text = f"there are no witnesses of the kind {kind}"
         if text:
             yield f"units[{at}]", f"is not proven to be needed: {text}"

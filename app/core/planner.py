@@ -25,6 +25,7 @@ from app.core.actions.ports import NodeFinder
 from app.core.actions.preempt import gangpreempt, preempt
 from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_shown
 from app.core.actions.reclaim import gangreclaim, reclaim
+from app.core.actions.shuffle import shuffle
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
@@ -53,8 +54,9 @@ EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
     "gangpreempt": gangpreempt,
     "reclaim": reclaim,
     "gangreclaim": gangreclaim,
+    "shuffle": shuffle,
 }
-"""The actions that take room back. On demand, and for questions, no pod is evicted."""
+"""The actions that evict. On demand, and for questions, no pod is evicted."""
 
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar, overload
 
-from app.core import combining, evicting
+from app.core import combining, evicting, moving
 from app.core.combining import Opening, Tiers
 from app.core.policy import Hooks
 from app.model.conf import PluginConf
@@ -118,6 +118,9 @@ class Opened:
     victim_order = Point(lambda h: h.victim_order, combining.in_order, "enableVictimOrder")
     victim_queue_order = Point(lambda h: h.victim_queue_order, evicting.order_of_victim_queues)
     """0 where no plugin tells two queues apart."""
+
+    victim_tasks = Point(lambda h: h.victim_tasks, moving.first_tier_wants, "enabledVictim")
+    """The pods that are wanted on other nodes, with what wants each."""
 
     predicates = Point(lambda h: h.predicates, combining.first_rules, "enablePredicate")
     node_rules = Point(lambda h: h.node_rules, combining.all_rules, "enablePredicate")

@@ -241,6 +241,34 @@ VictimOrder = Callable[[Running, Rows], NDArray[Any]]
 VictimQueueCompare = Callable[[Preemptor, QueueName, QueueName], int]
 """Negative: victims of the first queue go first."""
 
+
+class NodeExcess(NamedTuple):
+    """More of a resource is taken on a node than the ``most`` that is wanted there.
+
+    ``node`` is a row of the node table, ``resource`` a column of the axis.
+    """
+
+    node: int
+    resource: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VictimTasks:
+    """Pods that one plugin wants on other nodes; ``name`` is the plugin's.
+
+    ``wanted`` takes positions in ``snapshot.running`` and gives those of the pods that are to go,
+    first in front. The other two answer as the ledger stands: ``excess`` says why the pod at a
+    position is to go (None: it may stay), ``takes`` has the nodes that may get what the pod
+    requests (shape ``(R,)``), as a mask of shape ``(N,)``.
+    """
+
+    name: str
+    wanted: Callable[[Rows], Sequence[int]]
+    excess: Callable[[int], NodeExcess | None]
+    takes: Callable[[Vector], Mask]
+
+
 QueueShares = Callable[[QueueName], QueueShare]
 """Raises ``KeyError`` for a queue that does not exist."""
 
@@ -322,6 +350,7 @@ class Hooks:
     preemptive: Preemptive | None = None
     victim_order: VictimOrder | None = None
     victim_queue_order: VictimQueueCompare | None = None
+    victim_tasks: VictimTasks | None = None
 
 
 OpenPlugin = Callable[[Session], Hooks]

@@ -196,6 +196,10 @@ class Snapshot:
     """Pods that were to be evicted and do not go: no plan counts on them."""
     paused: frozenset[GroupKey] = frozenset()
     """Groups that pods were evicted for in vain: none are evicted for these now."""
+    shuffled: float = 0.0
+    """When pods were last evicted to run on other nodes (seconds since the epoch); 0: never."""
+    classes: Mapping[str, int] = field(default_factory=dict)
+    """The values of PriorityClasses, by name."""
 
     @property
     def axis(self) -> ResourceAxis:

@@ -45,7 +45,7 @@ def parse_scheduler_conf(text: str) -> SchedulerConf:
     warnings = [_no_effect(key) for key in _text_keys(document) if key not in _KEYS]
     if more_follows:
         warnings.append("only the first document is read: what follows `---` has no effect")
-    actions = _actions(document.get("actions"), warnings)
+    actions = _actions(document.get("actions"))
     tiers = tuple(
         _tier(tier, number=number, warnings=warnings)
         for number, tier in enumerate(_items(document.get("tiers"), where="tiers"), start=1)
@@ -70,16 +70,14 @@ def _load(text: str) -> tuple[Any, bool]:
         raise ConfError("not valid YAML: nested too deeply") from err
 
 
-def _actions(value: Any, warnings: list[str]) -> tuple[str, ...]:
+def _actions(value: Any) -> tuple[str, ...]:
     if value is None:
         raise ConfError(f"actions: missing, known are {catalogue.known_actions()}")
     if not isinstance(value, str):
         raise ConfError(f"actions: must be text such as 'enqueue, allocate', not {_kind(value)}")
     names = tuple(name.strip() for name in value.split(","))
     for name in names:
-        if name in catalogue.INERT_ACTIONS:
-            warnings.append(f"action {name} is not implemented: it has no effect")
-        elif name not in catalogue.ACTIONS:
+        if name not in catalogue.ACTIONS:
             known = catalogue.known_actions()
             raise ConfError(f"actions: unknown action {name!r}, known are {known}")
     return names
@@ -126,7 +124,7 @@ def _action_arguments(value: Any, warnings: list[str]) -> dict[str, dict[str, ob
         where = f"configurations, entry {position}"
         given = _mapping(item, where=where)
         name = _name(given, where=where)
-        if name not in catalogue.ACTIONS | catalogue.INERT_ACTIONS:
+        if name not in catalogue.ACTIONS:
             warnings.append(f"{where}: there is no action {name}: it has no effect")
         where = f"{where} ({name})"
         arguments = _arguments(given, where=where)

@@ -177,6 +177,7 @@ def test_a_plan_for_no_group_ends_when_its_victims_have_gone() -> None:
             await settle()
             assert rig.evicted() == ["low-2"]
             assert list(rig.api.intents) == ["pumice-shuffle-uid-low-2"]
+            assert rig.cache.pipelined.shuffled == rig.clock()
             rig.delete("low-2")
             await advance(2.0)
             assert rig.api.intents == {}

@@ -93,6 +93,8 @@ class Snapshotter:
             begun=begun,
             stuck=cache.pipelined.stuck,
             paused=cache.pipelined.paused,
+            shuffled=cache.pipelined.shuffled,
+            classes={name: each.value for name, each in cache.registry.classes.items()},
         )
 
     def _nominated_room(

@@ -17,6 +17,7 @@ from app.core.plugins import (
     predicates,
     priority,
     proportion,
+    rescheduling,
     resource_strategy_fit,
     resourcequota,
     sla,
@@ -39,6 +40,7 @@ PLUGINS: Mapping[str, Configure] = {
     "predicates": predicates.configure,
     "priority": priority.configure,
     "proportion": proportion.configure,
+    "rescheduling": rescheduling.configure,
     "resource-strategy-fit": resource_strategy_fit.configure,
     "resourcequota": resourcequota.configure,
     "sla": sla.configure,
@@ -50,20 +52,16 @@ INERT_PLUGINS = frozenset(
         "deviceshare",
         "extender",
         "network-topology-aware",
-        "rescheduling",
         "tdm",
         "usage",
     }
 )
 """Plugins of Volcano that are accepted and do nothing."""
 
-EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim"})
-"""Actions that take room back."""
+EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
+"""Actions that evict."""
 
 ACTIONS = frozenset({"enqueue", "allocate", "backfill"}) | EVICTING
-
-INERT_ACTIONS = frozenset({"shuffle"})
-"""Actions of Volcano that are accepted and do nothing."""
 
 SWITCHES = frozenset(
     {
@@ -100,4 +98,4 @@ SWITCHES = frozenset(
 
 def known_actions() -> str:
     """All action names that a configuration may use, for messages."""
-    return ", ".join(sorted(ACTIONS | INERT_ACTIONS))
+    return ", ".join(sorted(ACTIONS))

@@ -59,6 +59,10 @@ is one of
 * ``exhaustive``: every set of ``units`` without it that costs less has no room, or breaks a rule.
   ``forbidden`` are sets of positions in ``units`` that rules forbid, by the planner's word.
 * ``planner``: the planner found no places without it.
+* ``excess``: on the ``node`` of one of its pods more than ``most`` of ``resource`` is taken.
+
+The action ``shuffle`` evicts for no group: ``preemptor`` is then what comes in the stead of the
+victims, and its places are where the planner places it as things stand.
 
 ``victims``: UIDs in the order of eviction. ``cost``: ``gangs`` that end, the highest ``priority``
 of a victim or its group, ``lostWork``, ``pods``; the first that differs decides.
@@ -332,7 +336,12 @@ class _Writer:
             }
 
     def _witness(self, unit: Unit, witness: Witness) -> Json:
-        """A bound wherever one proves it."""
+        """A bound wherever one proves it, but for a unit that goes for no gang."""
+        if witness.excess is not None:
+            row, resource, most = witness.excess
+            name = self.snapshot.axis.names[resource]
+            kind = witness.kind.value
+            return {"kind": kind, "node": self._node(row), "resource": name, "most": most}
         bound = next(self._bounds_without(unit), None)
         if bound is not None:
             return {"kind": WitnessKind.BOUND.value, **bound._asdict()}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from app.core.policy import NodeExcess
 from app.core.victims.units import Unit
 from app.model.resources import Mask, Matrix, Rows, Vector
 from app.model.running import Running
@@ -132,14 +133,20 @@ class WitnessKind(StrEnum):
     """Every set of units without it that costs less has no room for all members."""
     PLANNER = "planner"
     """The planner found no places without it."""
+    EXCESS = "excess"
+    """More is taken on its node than is wanted there; for ``shuffle``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Why one unit of a solution is needed; ``bound`` holds without it, for that kind only."""
+    """Why one unit of a solution is needed.
+
+    ``bound`` holds without the unit, ``excess`` is on its node; each for its kind only.
+    """
 
     kind: WitnessKind
     bound: Bound | None = None
+    excess: NodeExcess | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Final
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.gangs.story import Stimulus
-from app.model.eviction import EvictionPlan, IntendedPlace, Intent, VictimPod
+from app.model.eviction import EvictionAction, EvictionPlan, IntendedPlace, Intent, VictimPod
 from app.model.gang import Gang
 from app.model.ids import GroupKey, PodUid
 from app.service.cycle.begun_eviction import BegunEviction, Fate, Step
@@ -161,6 +161,8 @@ class Evictions:
     def _take(self, begun: BegunEviction, plan: EvictionPlan, now: float) -> None:
         self.plans[begun.name] = begun
         self.decided.append(begun)
+        if plan.action is EvictionAction.SHUFFLE:
+            self.cache.pipelined.shuffled = begun.intent.decided
         self.cache.pipelined.begin(begun.name, plan)
         holders = self.cache.node_usage.holders
         begun.there = frozenset().union(*(holders(place.node) for place in plan.places))
