@@ -28,6 +28,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "NumaTopology": "wait for pods with whole cpus of their own to end, ask for fewer cpus per "
     "container, or compare the topology policy of the task with those of the kubelets "
     "(kubectl get numatopologies --output=yaml)",
+    "NoDomain": "wait for jobs in the domain named to end, or allow a higher tier "
+    "(networkTopology.highestTierAllowed)",
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "
     "Pumice tries these nodes again by itself, within a minute (--veto-time)",
     "SchedulerRefuses": "mend what kube-scheduler says of the pod; it tries it again by itself",

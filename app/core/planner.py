@@ -28,7 +28,8 @@ from app.core.actions.reclaim import gangreclaim, reclaim
 from app.core.actions.shuffle import shuffle
 from app.core.holders import Holders
 from app.core.ledger import Ledger
-from app.core.placement.engine import Placer
+from app.core.placement.arrays import Counts
+from app.core.placement.engine import MANY, Placer
 from app.core.placement.statics import ShapeCache
 from app.core.points import Opened
 from app.core.policy import Policies
@@ -119,7 +120,7 @@ def may_place(
         replace(gang, waiting=tuple(t for t in gang.waiting if t.uid in rows), queue_first=())
         for gang in (snapshot.gangs[key] for key in keys if key in snapshot.gangs)
     )
-    found = _Found(rows)
+    found = _Found(rows, len(snapshot.table.nodes))
     made = {key: snapshot.nominated_room[key] for key in keys if key in snapshot.nominated_room}
     cycle = _open(
         replace(snapshot, nominated_room=made),  # room that is held for others is not looked at
@@ -176,6 +177,7 @@ class _Found:
     """Nodes that the caller has found."""
 
     rows: Mapping[PodUid, int]
+    nodes: int
 
     def find(self, _gang: Gang, task: Task, *, within: Rows | None = None) -> int | None:
         row = self.rows.get(task.uid)
@@ -183,6 +185,9 @@ class _Found:
 
     def fits(self, _gang: Gang, task: Task, row: int) -> bool:
         return self.rows.get(task.uid) == row
+
+    def places(self, _task: Task) -> Counts:
+        return np.full(self.nodes, MANY, dtype=np.int64)
 
     def collect(self, _tasks: Sequence[Task]) -> None:
         return None

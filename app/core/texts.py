@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from app.kit.quantities import amount_text
-from app.model.amounts import Amounts
+from app.model.amounts import PODS, Amounts
 from app.model.conditions import BORROWS
-from app.model.reason import Cause, Holder, Never, NoVictims, Refusal, Shortfall
+from app.model.reason import Cause, Holder, Never, NoDomain, NoVictims, Refusal, Shortfall
 
 _FILTER: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "waiting for the other members of the group",
@@ -38,6 +38,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.COLLECTING: "waiting for more room than is kept for the group so far",
     Cause.QUEUE_ORDER: "waiting for an earlier group of the queue",
     Cause.PIPELINED: "waiting for evicted pods to go",
+    Cause.NO_DOMAIN: "waiting for a domain of the network that has room for the group",
 }
 
 _SUBJECT: Mapping[Cause, str] = {
@@ -46,6 +47,7 @@ _SUBJECT: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_RESOURCES: "group",
     Cause.COLLECTING: "collecting for group",
     Cause.GATED: "group",
+    Cause.NO_DOMAIN: "group",
     Cause.QUEUE_MISSING: "queue",
     Cause.QUEUE_CLOSED: "queue",
     Cause.QUEUE_NOT_LEAF: "queue",
@@ -117,6 +119,9 @@ def describe(refusal: Refusal) -> str:
         parts.append(f"{subject}: {numbers}" if subject else numbers)
     if refusal.nodes or refusal.total_nodes:
         parts.append(_nodes(refusal))
+    if refusal.domain is not None:
+        said = _no_domain(refusal.domain)
+        parts.append(f"{subject}: {said}" if subject else said)
     if not parts:
         parts.append(_plain(refusal, subject))
     if refusal.holders:
@@ -185,6 +190,29 @@ def _nodes(refusal: Refusal) -> str:
     verdicts = ", ".join(f"{count.nodes} {count.text}" for count in ordered)
     of_all = sum(count.nodes for count in ordered) == refusal.total_nodes
     return f"{said}: {verdicts}" if of_all else verdicts
+
+
+def _no_domain(found: NoDomain) -> str:
+    """``no domain of tier <= 1 has room for 8 pods of cpu 8; rack-7 lacks cpu 3``."""
+    if found.tier is None:
+        return f"no HyperNode has the tier {found.tier_name}"
+    tier = f"tier <= {found.tier}" + (f" ({found.tier_name})" if found.tier_name else "")
+    if found.torn:
+        return f"no domain of {tier} has the nodes of all its running members"
+    if found.nearest is None:
+        return f"there is no domain of {tier}"
+    pods = "1 pod" if found.asked == 1 else f"{found.asked} pods"
+    of = f" of {_amounts(found.each)}" if found.alike else ""
+    best = found.nearest
+    lacks = _amounts(best.lacks)
+    short = f"{best.name} lacks {lacks}" if lacks else f"{best.name} has room for {best.takes}"
+    return f"no domain of {tier} has room for {pods}{of}; {short}"
+
+
+def _amounts(amounts: Amounts) -> str:
+    """``nvidia.com/gpu 8, cpu 4``; pods only where there is nothing else."""
+    told = [(name, amount) for name, amount in amounts if amount and name != PODS]
+    return ", ".join(f"{n} {amount_text(n, a)}" for n, a in told or amounts if a)
 
 
 def _no_victims(found: NoVictims) -> str:

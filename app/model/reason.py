@@ -7,6 +7,8 @@ command line; its :class:`Cause` is the metric label and picks the text that Fil
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.model.amounts import Amounts
+
 TAKEN = "another pod took the room"
 SMALLER = "node became smaller"
 NO_ROOM = "its node has no room for it any more"
@@ -48,6 +50,7 @@ class Cause(StrEnum):
     COLLECTING = "Collecting"
     QUEUE_ORDER = "QueueOrder"
     PIPELINED = "Pipelined"
+    NO_DOMAIN = "NoDomain"
 
 
 NODES_MAY_HELP = frozenset(
@@ -62,6 +65,7 @@ NODES_MAY_HELP = frozenset(
         Cause.QUEUE_QUOTA,
         Cause.QUEUE_ROOM,
         Cause.COLLECTING,
+        Cause.NO_DOMAIN,
     }
 )
 """Causes that a larger cluster may take away."""
@@ -140,6 +144,35 @@ class Spared:
 
 
 @dataclass(frozen=True, slots=True)
+class NearestDomain:
+    """The domain that takes the most members: how many, and what it has too little of for all.
+
+    ``lacks`` is empty where the room is there and lies in pieces that are too small.
+    """
+
+    name: str
+    takes: int
+    lacks: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class NoDomain:
+    """Why no domain of the network takes the members: ``asked`` of them, ``each`` with so much.
+
+    ``alike``: all of them request that. ``tier`` is the highest allowed one; None: no HyperNode has
+    the tier ``tier_name``. ``torn``: no domain has the nodes of all members that hold room.
+    """
+
+    asked: int
+    each: Amounts
+    alike: bool
+    tier: int | None
+    tier_name: str = ""
+    torn: bool = False
+    nearest: NearestDomain | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """One "no".
 
@@ -166,3 +199,5 @@ class Refusal:
     """Why no end of other pods helps; None: it may."""
     no_victims: tuple[NoVictims, ...] = ()
     """Why no eviction helps, of each action that was asked."""
+    domain: NoDomain | None = None
+    """Why no domain of the network takes the members, where that is the cause."""

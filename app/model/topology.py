@@ -113,6 +113,23 @@ class Domains:
         return self.tier_of_name.get(asked.highest_tier_name)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """A domain that places are given in: its name, and the rows of its nodes, ascending."""
+
+    name: str
+    rows: Rows
+
+    @property
+    def called(self) -> str:
+        """The name among those of classes of exchange."""
+        return f"domain {self.name}"
+
+    def rows_within(self, others: Rows | None) -> Rows:
+        """The rows that are among ``others`` as well (None: all are)."""
+        return self.rows if others is None else np.intersect1d(others, self.rows)
+
+
 def whole_cluster(nodes: int) -> Domains:
     """The domains of ``nodes`` nodes when there are no HyperNodes."""
     return Domains(

@@ -51,6 +51,11 @@ class Backlog:
         since = self.failed.get(kind)
         return since is not None and ledger.only_filled_since(since)
 
+    def forget_failures(self) -> None:
+        """Members that did not fit in one domain are tried in the next."""
+        self.failed.clear()
+        self.failed_units.clear()
+
     def sort(self, waiting: Sequence[Task], *, key: TaskKey) -> Generator[None, None, None]:
         """Fill in the tasks that are ``waiting``, once."""
         if self.sorted:

@@ -34,7 +34,7 @@ from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, Vic
 from app.model.gang import Gang, Task
 from app.model.reason import NODES_MAY_HELP, Cause, NoVictims
 
-_ROOM = NODES_MAY_HELP - {Cause.VETOED}
+_ROOM = NODES_MAY_HELP - {Cause.VETOED, Cause.NO_DOMAIN}
 """Causes that the end of other pods may take away."""
 
 _PIECE = 32

@@ -24,9 +24,10 @@ from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.plan import Collected, GangPlacement, Loan, Placement, Plan
 from app.model.reason import Cause, NoVictims, Refusal
-from app.model.resources import Vector
+from app.model.resources import Matrix, Rows, Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
+from app.model.topology import Domain
 
 Steps = Generator[None, None, None]
 
@@ -73,6 +74,10 @@ class Cycle:
     _earmarked: list[tuple[Gang, Vector]] = field(default_factory=list)
     _evictions: list[EvictionPlan] = field(default_factory=list)
     _ahead: FutureFinder | None = None
+    within: Rows | None = None
+    """The rows that places are given on, ascending; None: all."""
+    _class: Exchange = ANY_EQUAL
+    _class_of: dict[Task, Exchange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._judge = Judge(self.snapshot)
@@ -115,6 +120,22 @@ class Cycle:
             yield
         finally:
             self.finder, self.futile, self.pipelines = before
+
+    @property
+    def room(self) -> Matrix:
+        """The room that places may be given on, shape ``(N, R)``; it moves."""
+        return self.ledger.future_idle if self.pipelines else self.ledger.idle
+
+    @contextmanager
+    def inside(self, domain: Domain) -> Iterator[None]:
+        """Inside, places are given in ``domain`` only, and are not taken out of it."""
+        before = self.within, self._class, self.futile
+        self.within = domain.rows_within(self.within)
+        self._class, self.futile = before[1].within(domain.called), Futility(self.ledger)
+        try:
+            yield
+        finally:
+            self.within, self._class, self.futile = before
 
     # --- which gangs take part -------------------------------------------------------------------
 
@@ -217,7 +238,7 @@ class Cycle:
         refusal = self._limit(gang, task)
         if refusal is not None:
             return refusal
-        row = self.finder.find(gang, task)
+        row = self.finder.find(gang, task, within=self.within)
         if row is None:
             return self.finder.explain(gang, task)
         self.place(gang, task, row)
@@ -225,7 +246,8 @@ class Cycle:
 
     def may_place(self, gang: Gang, task: Task, row: int) -> bool:
         """Whether ``task`` may have the node of ``row``, by limits and rules."""
-        return self._limit(gang, task) is None and self.finder.fits(gang, task, row)
+        inside = self.within is None or row in self.within
+        return inside and self._limit(gang, task) is None and self.finder.fits(gang, task, row)
 
     def _limit(self, gang: Gang, task: Task) -> Refusal | None:
         limits = self.opened.borrowable if self._beyond_shares else self.opened.allocatable
@@ -233,6 +255,7 @@ class Cycle:
 
     def place(self, gang: Gang, task: Task, row: int) -> None:
         """Give ``task`` room on the node of ``row``: idle room, or what is about to be free."""
+        self._class_of[task] = self._class
         if self.pipelines:
             self.ledger.pipeline(gang, task, node=row)
         else:
@@ -240,7 +263,7 @@ class Cycle:
 
     def place_class(self, gang: Gang, task: Task, row: int) -> Exchange:
         """The class of the place that ``task`` has on the node of ``row``."""
-        found = task.exchange
+        found = task.exchange.narrowed(self._class_of.get(task, ANY_EQUAL))
         for class_of in self.opened.place_classes:
             found = found.narrowed(class_of(gang, task, row))
         return found
@@ -340,8 +363,7 @@ class Cycle:
         """All room of the cluster that places may be given on, shape ``(R,)``."""
         ledger = self.ledger
         if self._free is None or not ledger.is_as_at(self._free[0]):
-            room = ledger.future_idle if self.pipelines else ledger.idle
-            self._free = (ledger.moment(), room.clip(min=0).sum(axis=0))
+            self._free = (ledger.moment(), self.room.clip(min=0).sum(axis=0))
         return self._free[1]
 
     def terminating(self) -> Vector:

@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from app.core.actions import futility, refusals
+from app.core.actions import futility, network, refusals
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle
 from app.core.actions.kinds import kind_of
@@ -39,7 +39,24 @@ def place_next(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
 
 
 def place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
-    """Place one member for good, or say why not."""
+    """Place one member for good, in the domain of its gang, or say why not."""
+    if gang.topology is None:
+        return _place_alone(cycle, gang, task)
+    failure = network.place_inside(
+        cycle,
+        network.Members(gang, [task], 1, sub_group=gang.sub_group_of.get(task.uid)),
+        lambda: _failed(cycle, task, _place_alone(cycle, gang, task)),
+    )
+    return None if failure is None else failure.refusal
+
+
+def _failed(cycle: Cycle, task: Task, refusal: Refusal | None) -> futility.Failure | None:
+    if refusal is None:
+        return None
+    return futility.Failure(refusal, 0, np.zeros_like(task.request), cycle.ledger.moment())
+
+
+def _place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
     demand = futility.single(cycle.ledger, gang.queue, task)
     demand = futility.ruled(demand, cycle.plugin_keys(gang, [task]))
     known = cycle.futile.recall(demand)
@@ -49,8 +66,7 @@ def place_alone(cycle: Cycle, gang: Gang, task: Task) -> Refusal | None:
     refusal = cycle.try_place(gang, task)
     if refusal is None:
         cycle.decide(gang, cycle.ledger.placed_since(at), whole=False)
-    else:
-        nothing = np.zeros_like(task.request)
-        now = cycle.ledger.moment()
-        cycle.futile.remember(demand, futility.Failure(refusal, 0, nothing, now))
+    failure = _failed(cycle, task, refusal)
+    if failure is not None:
+        cycle.futile.remember(demand, failure)
     return refusal

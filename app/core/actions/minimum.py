@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from app.core.actions import futility, refusals
-from app.core.actions.attempt import Attempt
+from app.core.actions import futility, network, refusals
+from app.core.actions.attempt import Attempt, place_at
 from app.core.actions.backlog import Backlog, followers_last, rank
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
@@ -26,6 +26,7 @@ from app.core.gangs.need import Need
 from app.core.gangs.task_topology import tells_tasks_apart
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
+from app.model.topology import NetworkTopology
 
 PIECE = 8
 """Members placed between two yields."""
@@ -49,6 +50,10 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         cycle.refuse(gang, refusal)
         return False
     tasks = need.needed_first(_in_order(cycle, backlog, extra))
+    if gang.topology is not None:
+        found = yield from _place_in_domain(cycle, backlog, tasks, need=need, asked=gang.topology)
+        if found is not None:
+            return found
     if gang.sub_groups:
         attempt = UnitAttempt(cycle, backlog, followers_last(cycle.snapshot, tasks), need.copy())
         return (yield from _place_units(cycle, attempt, wanted=tasks[: need.members]))
@@ -65,6 +70,32 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
             cycle.futile.remember(demand, failure)
     wanted = tasks[: need.members]
     cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
+    return False
+
+
+def _place_in_domain(
+    cycle: Cycle, backlog: Backlog, tasks: Sequence[Task], *, need: Need, asked: NetworkTopology
+) -> Generator[None, None, bool | None]:
+    """Give the gang its minimum inside one domain, or refuse it; None: it may lie anywhere."""
+    gang, in_order = backlog.gang, followers_last(cycle.snapshot, tasks)
+    members = network.Members(gang, tasks, need.members, roles=need.roles)
+    search = network.DomainSearch.of(cycle, asked, members)
+    for domain in search.domains():
+        backlog.forget_failures()
+        with cycle.inside(domain):
+            kinds = (UnitAttempt,) if gang.sub_groups else (MemberAttempt, PackedAttempt)
+            for kind in kinds:
+                failure = yield from _try(cycle, kind(cycle, backlog, in_order, need.copy()))
+                if failure is None:
+                    return True
+                if failure.refusal.cause in refusals.OF_LIMITS:
+                    wanted = tasks[: need.members]
+                    cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
+                    return False
+    backlog.forget_failures()
+    if search.anywhere:
+        return None
+    cycle.refuse(gang, search.refusal())
     return False
 
 
@@ -191,3 +222,23 @@ class MemberAttempt(Attempt):
             self._untried = Counter(task.role for task in self.tasks[after + 1 :])
         lacking = self.need.roles.get(role, 0)
         return lacking <= self._untried[role] and self.need.total <= self._untried.total()
+
+
+@dataclass(slots=True, eq=False)
+class PackedAttempt(Attempt):
+    """All members of the minimum at once, where an exact packing of their shapes has room for them.
+
+    Members that are placed one by one may leave gaps that are too small for the last ones.
+    """
+
+    def run(self) -> Steps:
+        """Place the members that the minimum takes first."""
+        cycle, gang = self.cycle, self.backlog.gang
+        tasks = self.need.needed_first(list(self.tasks))
+        wanted, others = tasks[: self.need.members], tasks[self.need.members :]
+        hint = network.packing(cycle, wanted)
+        if hint is not None:
+            placed = place_at(cycle, gang, wanted, need=self.need, hint=hint)
+            self.succeeded = placed is not None
+        self.left.extend(task for task in others if not task.is_slot)
+        yield

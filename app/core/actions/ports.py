@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from app.core.placement.arrays import Counts
 from app.model.gang import Gang, Task
 from app.model.reason import Never, Refusal
 from app.model.resources import Mask, Matrix, Rows
@@ -19,6 +20,13 @@ class NodeFinder(Protocol):
 
     def fits(self, gang: Gang, task: Task, row: int) -> bool:
         """Whether ``task`` of ``gang`` may go to the node of ``row`` as the ledger stands."""
+
+    def places(self, task: Task) -> Counts:
+        """At most how many tasks like ``task`` each node takes as the ledger stands, shape (N,).
+
+        By what they request and where they may go; rules about other pods and those of plugins may
+        leave fewer.
+        """
 
     def collect(self, tasks: Sequence[Task]) -> Matrix | None:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.

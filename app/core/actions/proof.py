@@ -6,12 +6,12 @@ about other pods. Nothing stays of it.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.core.actions.attempt import Attempt
+from app.core.actions.attempt import Attempt, Hint, place_at
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import MemberAttempt
@@ -22,14 +22,11 @@ from app.core.gangs.need import Need
 from app.core.gangs.units import units
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
-from app.model.ids import NodeName
 from app.model.reason import Cause
 from app.model.resources import PODS_COLUMN, Vector
 
 Places = tuple[tuple[Task, int], ...]
 """Members and slots with the rows of their nodes."""
-Hint = Mapping[tuple[int, NodeName], Sequence[int]]
-"""Rows of nodes by the identity of a member's shape and by its pin."""
 
 
 @dataclass(slots=True, eq=False)
@@ -118,20 +115,7 @@ class Proof:
         return cycle.ledger.placed_since(start) if attempt.succeeded else None
 
     def _place_at(self, hint: Hint) -> Sequence[Placed] | None:
-        """The minimum on those nodes, if every limit and rule allows that; else nothing stays."""
-        cycle, gang, need = self.cycle, self.gang, self._need()
-        rows = {alike: deque(some) for alike, some in hint.items()}
-        with cycle.ledger.trial() as trial:
-            for task in self.tasks:
-                left = rows[id(task.shape), task.pinned]
-                if not left or not cycle.may_place(gang, task, left[0]):
-                    return None
-                cycle.place(gang, task, left.popleft())
-                need.place(task.role)
-            if not (need.met and cycle.opened.gang_ready(gang)):
-                return None
-            trial.keep()
-            return cycle.ledger.placed_since(trial.start)
+        return place_at(self.cycle, self.gang, self.tasks, need=self._need(), hint=hint)
 
     def _takes_too_much(self, before: Vector) -> bool:
         """Whether the exchange inside the queue makes it grow beyond its share.

@@ -20,9 +20,10 @@ from app.model.gang import Gang, Task
 from app.model.reason import Cause, Refusal, Shortfall
 from app.model.resources import ResourceAxis, Vector
 
-_OF_LIMITS = frozenset(
+OF_LIMITS = frozenset(
     {Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM, Cause.QUEUE_OVERUSED, Cause.NAMESPACE_QUOTA}
 )
+"""Limits on sums: other nodes do not help."""
 
 
 def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[Task]) -> Refusal:
@@ -35,7 +36,7 @@ def of_members(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[T
     """Why the ``wanted`` members do not get places together."""
     refusal = of_member(cycle, gang, failure.refusal)
     asked: Vector = sum((task.request for task in wanted), np.zeros_like(failure.taken))
-    if refusal.cause in _OF_LIMITS:
+    if refusal.cause in OF_LIMITS:
         return _of_limit(refusal, cycle.snapshot.axis, asked=asked, taken=failure.taken)
     if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES or refusal.never is not None:
         return refusal

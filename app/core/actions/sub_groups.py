@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.core.actions import refusals
+from app.core.actions import network, refusals
 from app.core.actions.attempt import Attempt
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle, Steps
@@ -48,6 +48,23 @@ def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, boo
 
 
 def _place_unit(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
+    """Give so many of ``unit`` places in its domain as it lacks, or say why that cannot be."""
+    gang = backlog.gang
+    sub_group = unit.sub_group or gang.sub_group_of.get(unit.tasks[0].uid)
+    members = network.Members(gang, unit.tasks, unit.lacks, sub_group=sub_group)
+    if not network.levels(cycle, members):
+        return _place_together(cycle, backlog, unit)
+
+    def attempt() -> Failure | None:
+        backlog.forget_failures()
+        return _place_together(cycle, backlog, unit)
+
+    failure = network.place_inside(cycle, members, attempt)
+    backlog.forget_failures()
+    return failure
+
+
+def _place_together(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
     """Give so many of ``unit`` places on the ledger as it lacks, or say why that cannot be.
 
     What like units did not get they do not get later either, while room only gets less.

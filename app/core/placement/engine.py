@@ -20,7 +20,7 @@ import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.placement import interpod, spread, verdicts
-from app.core.placement.arrays import NOWHERE, all_of
+from app.core.placement.arrays import NOWHERE, Counts, all_of
 from app.core.placement.by_plugins import ByPlugins
 from app.core.placement.census import Census
 from app.core.placement.collecting import Wanted, room_to_keep
@@ -44,6 +44,8 @@ KEPT_SHAPES = 64
 FEW = 16
 """When more than one in this many rows was touched, all are priced again."""
 
+MANY = 1 << 20
+"""More than any node takes."""
 SINGLY = 8
 """Up to so many touched rows are priced one by one."""
 
@@ -170,6 +172,12 @@ class Placer:
         of_pods = self._allowed(scored, pinned=pinned)
         of_plugins = self._by_plugins.allowed(gang, task)
         return all_of([each for each in (mask, of_pods, of_plugins) if each is not None])
+
+    def places(self, task: Task) -> Counts:
+        """At most how many tasks like ``task`` each node takes as the ledger stands, shape (N,)."""
+        asked = np.flatnonzero(task.request > 0)
+        places: Counts = (self._room[:, asked] // task.request[asked]).min(axis=1, initial=MANY)
+        return np.where(self.admits(task), np.maximum(places, 0), 0)
 
     def scores(self, gang: Gang, task: Task, rows: Sequence[int]) -> Scores:
         """The summed scores of ``task`` on the nodes of ``rows``, whether it fits there or not.

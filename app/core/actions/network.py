@@ -1,0 +1,218 @@
+"""Gangs that ask for one domain of the network: where they are placed, and why they are not.
+
+A gang, or a sub-group, of hard topology gets its places inside one domain of no higher tier than it
+allows; members that hold room are in it already. Domains are tried from the lowest tier up
+(:mod:`app.core.placement.domains`), each in a trial. Of soft topology the whole cluster comes last.
+Sub-groups look for their domain inside that of the gang.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.core.actions.attempt import Hint
+from app.core.actions.cycle import Cycle
+from app.core.actions.futility import Failure
+from app.core.actions.refusals import OF_LIMITS
+from app.core.entries import Placed
+from app.core.placement.arrays import Counts
+from app.core.placement.domains import Alike, Asked, Fits, fits, in_order, nearest
+from app.core.victims.packing import NotPacked, Steps, pack
+from app.core.victims.problem import Wanted
+from app.model.gang import Gang, Task
+from app.model.ids import NodeName
+from app.model.parts import SubGroup
+from app.model.reason import Cause, NearestDomain, NoDomain, Refusal
+from app.model.resources import Rows
+from app.model.topology import CLUSTER, Domain, Domains, NetworkTopology, whole_cluster
+
+_STEPS = 20_000
+"""Steps of one search for a packing of several shapes: some ten milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """``least`` of ``tasks``, and so many of each role, that need places in one domain.
+
+    ``sub_group`` None: they are of the whole gang.
+    """
+
+    gang: Gang
+    tasks: Sequence[Task]
+    least: int
+    roles: Mapping[str, int] = field(default_factory=dict)
+    sub_group: SubGroup | None = None
+
+
+Level = tuple[NetworkTopology, SubGroup | None]
+"""What is asked of the network, of the members of a sub-group or of the whole gang."""
+
+
+def levels(cycle: Cycle, members: Members) -> list[Level]:
+    """What ``members`` ask of the network: as a gang, unless places are in its domain by now, and
+    as a sub-group."""
+    gang, sub_group = members.gang, members.sub_group
+    found: list[Level] = []
+    if gang.topology is not None and cycle.within is None:
+        found.append((gang.topology, None))
+    for policy in gang.sub_groups if sub_group is not None else ():
+        if sub_group is not None and policy.name == sub_group.policy and policy.topology:
+            found.append((policy.topology, sub_group))
+    return found
+
+
+def place_inside(
+    cycle: Cycle, members: Members, attempt: Callable[[], Failure | None]
+) -> Failure | None:
+    """Let ``attempt`` place ``members`` in the domains that they have to be inside of."""
+    return _place_inside(cycle, members, attempt, levels(cycle, members))
+
+
+def _place_inside(
+    cycle: Cycle,
+    members: Members,
+    attempt: Callable[[], Failure | None],
+    asked: Sequence[Level],
+) -> Failure | None:
+    if not asked:
+        return attempt()
+    (topology, sub_group), *inner = asked
+    search = DomainSearch.of(cycle, topology, members, holders=sub_group)
+    for domain in search.domains():
+        with cycle.inside(domain):
+            failure = _place_inside(cycle, members, attempt, inner)
+        if failure is None or failure.refusal.cause in OF_LIMITS:
+            return failure
+    if search.anywhere:
+        return _place_inside(cycle, members, attempt, inner)
+    nothing = np.zeros(len(cycle.snapshot.axis), dtype=np.int64)
+    return Failure(search.refusal(), 0, nothing, cycle.ledger.moment())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DomainSearch:
+    """The domains for ``members`` as the ledger stood; ``fits`` None: the tier is unknown."""
+
+    cycle: Cycle
+    topology: NetworkTopology
+    members: Members
+    among: Domains
+    highest: int | None
+    held: Rows
+    fits: Fits | None
+
+    @classmethod
+    def of(
+        cls,
+        cycle: Cycle,
+        topology: NetworkTopology,
+        members: Members,
+        *,
+        holders: SubGroup | None = None,
+    ) -> "DomainSearch":
+        """The domains that have the nodes of all ``holders``: of a sub-group, or of the gang."""
+        snapshot = cycle.snapshot
+        among = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
+        highest = among.highest_tier(topology)
+        held = _held(cycle, members.gang, holders)
+        found = None
+        if highest is not None:
+            asked = Asked(_alike(cycle, members.tasks), members.least, members.roles)
+            found = fits(among, asked, highest=highest, held=held)
+        return cls(cycle, topology, members, among, highest, held, found)
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether the members may be farther apart than any HyperNode has them."""
+        return self.highest is not None and self.highest >= self.among.tiers[-1]
+
+    def domains(self) -> Iterator[Domain]:
+        """The domains to try, the best first; not the whole cluster."""
+        for at in [] if self.fits is None else in_order(self.among, self.fits):
+            if self.among.names[at] != CLUSTER:
+                yield Domain(self.among.names[at], self.among.rows_of(at))
+
+    def refusal(self) -> Refusal:
+        """Why no domain takes the members."""
+        members, axis = self.members, self.cycle.snapshot.axis
+        best = None if self.fits is None else nearest(self.among, self.fits)
+        told = None if best is None or self.fits is None else self._told(self.fits, best)
+        found = NoDomain(
+            asked=members.least,
+            each=axis.amounts(members.tasks[0].request),
+            alike=len({id(task.shape) for task in members.tasks}) == 1,
+            tier=self.highest,
+            tier_name=self.topology.highest_tier_name,
+            torn=best is None and len(self.held) > 0,
+            nearest=told,
+        )
+        where: str = members.gang.key
+        if members.sub_group is not None:
+            where = f"{where}, {members.sub_group.policy}/{members.sub_group.values}"
+        lacking = max(members.least - (told.takes if told else 0), 1)
+        return Refusal(Cause.NO_DOMAIN, where=where, domain=found, lacking=lacking)
+
+    def _told(self, found: Fits, at: int) -> NearestDomain:
+        axis, tasks = self.cycle.snapshot.axis, self.members.tasks[: self.members.least]
+        there = np.maximum(self.cycle.room[self.among.rows_of(at)], 0).sum(axis=0)
+        short = np.maximum(np.sum([task.request for task in tasks], axis=0) - there, 0)
+        return NearestDomain(self.among.names[at], int(found.takes[at]), axis.amounts(short))
+
+
+def packing(cycle: Cycle, tasks: Sequence[Task]) -> Hint | None:
+    """Rows for all of ``tasks``, of several shapes, where places are given now; None: none found.
+
+    For members of one shape no search is needed: one by one they find all the room there is.
+    """
+    alike: dict[tuple[int, NodeName], list[Task]] = {}
+    for task in tasks:
+        alike.setdefault((id(task.shape), task.pinned), []).append(task)
+    if len(alike) < 2 or cycle.within is None:
+        return None
+    rows = cycle.within
+    wanted = [
+        Wanted(cycle.finder.places(some[0])[rows] > 0, some[0].request, len(some))
+        for some in alike.values()
+    ]
+    found = pack(cycle.room[rows], wanted, Steps(_STEPS))
+    if isinstance(found, NotPacked):
+        return None
+    return {kind: [int(rows[at]) for at in some] for kind, some in zip(alike, found, strict=True)}
+
+
+def _alike(cycle: Cycle, tasks: Sequence[Task]) -> list[Alike]:
+    counts = Counter((id(task.shape), task.pinned, task.role) for task in tasks)
+    first = {(id(task.shape), task.pinned, task.role): task for task in tasks}
+    return [
+        Alike(task.role, counts[kind], _within(cycle, cycle.finder.places(task)))
+        for kind, task in first.items()
+    ]
+
+
+def _within(cycle: Cycle, places: Counts) -> Counts:
+    """``places`` where places are given now, and none elsewhere."""
+    if cycle.within is None:
+        return places
+    kept = np.zeros_like(places)
+    kept[cycle.within] = places[cycle.within]
+    return kept
+
+
+def _held(cycle: Cycle, gang: Gang, sub_group: SubGroup | None) -> Rows:
+    """The rows of nodes that members of the gang, or of the sub-group, have by now."""
+    index = cycle.snapshot.table.index
+    held = {
+        index[place.node]
+        for place in cycle.snapshot.places.get(gang.key, ())
+        if place.node in index and sub_group in (None, place.sub_group)
+    }
+    held.update(
+        entry.node
+        for entry in cycle.ledger.journal
+        if isinstance(entry, Placed)
+        and entry.gang.key == gang.key
+        and sub_group in (None, gang.sub_group_of.get(entry.task.uid))
+    )
+    return np.array(sorted(held), dtype=np.intp)

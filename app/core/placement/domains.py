@@ -1,0 +1,92 @@
+"""Which domains of the network have room for a gang, the best first.
+
+For each shape it is counted how many members every node takes at most; sums over the nodes of a
+domain then tell what the domain takes. For members of one shape without rules about other pods that
+is exact. For several shapes it is a bound: a domain that is left out has no room, and one that is
+not has to be tried.
+
+Among domains with room the order is: the lowest tier; then the one with the least room to spare, so
+that wider gaps stay whole for others; then the one whose parent has the least to spare; then names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.placement.arrays import Counts
+from app.model.resources import Mask, Rows
+from app.model.topology import Domains
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """``count`` members of one role and shape; each node takes at most ``places``, shape (N,)."""
+
+    role: str
+    count: int
+    places: Counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """``least`` of these members have to be in one domain, and so many of each of the ``roles``."""
+
+    members: Sequence[Alike]
+    least: int
+    roles: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fits:
+    """How much of what is asked for each domain takes, shape ``(D,)`` each.
+
+    ``allowed``: the tier is low enough, and the domain has the nodes of all members that hold room.
+    ``takes`` is the number of members, no more than there are; ``enough``: whether the bound lets
+    all that have to be there in. ``spare`` counts places for members, taken ones included.
+    """
+
+    allowed: Mask
+    enough: Mask
+    takes: NDArray[np.int64]
+    spare: NDArray[np.int64]
+
+
+def fits(domains: Domains, asked: Asked, *, highest: int, held: Rows) -> Fits:
+    """What the domains up to tier ``highest`` take; ``held`` are the rows that all must have."""
+    shape = len(domains)
+    takes, spare = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    of_role = {role: np.zeros(shape, dtype=np.int64) for role in asked.roles}
+    for alike in asked.members:
+        sums = domains.sums(alike.places)
+        spare += sums
+        mine = np.minimum(sums, alike.count)
+        takes += mine
+        if alike.role in of_role:
+            of_role[alike.role] += mine
+    enough = takes >= asked.least
+    for role, least in asked.roles.items():
+        enough &= of_role[role] >= least
+    allowed = domains.tiers <= highest
+    if len(held):
+        there = np.zeros(domains.starts[-1] - domains.starts[-2], dtype=np.int64)
+        there[held] = 1
+        allowed &= domains.sums(there) == int(there.sum())
+    return Fits(allowed, enough, takes, spare)
+
+
+def in_order(domains: Domains, fits: Fits) -> list[int]:
+    """The positions of the domains to try, the best first."""
+    above = fits.spare[domains.parents]
+    order = np.lexsort((np.arange(len(domains)), above, fits.spare, domains.tiers))
+    found: list[int] = order[(fits.allowed & fits.enough)[order]].tolist()
+    return found
+
+
+def nearest(domains: Domains, fits: Fits) -> int | None:
+    """The position of the allowed domain that takes the most members; None: none is allowed."""
+    allowed = np.flatnonzero(fits.allowed)
+    if not len(allowed):
+        return None
+    return int(allowed[np.lexsort((allowed, domains.tiers[allowed], -fits.takes[allowed]))[0]])
