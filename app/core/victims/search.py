@@ -18,17 +18,29 @@ from app.core.victims.units import Unit
 from app.model.resources import Mask
 
 _STEPS = 2_000
+_MOST_TRIES = 16
+"""So many units that others keep out are given the first turn, one after another."""
+_MOST_UNITS_TRIED = 20_000
 
 
 def search(stock: Stock) -> Solution | NoSolution:
     """A set of units that none can be spared from, or nothing where none was found."""
+    others: list[int] = []
     for allowed in _levels(stock):
         chosen = _cheapest(stock, allowed)
         places = None if chosen is None else _proven(stock, chosen)
-        if chosen is None or places is None:
-            chosen, places = _as_planned(stock, allowed)
         if chosen is not None and places is not None:
             return settled(stock, chosen, places)
+        everything, others = _everything(stock, allowed)
+        found = _as_planned(stock, everything)
+        if found is not None:
+            return settled(stock, *found)
+    tries = min(_MOST_TRIES, _MOST_UNITS_TRIED // max(len(stock.costs), 1))
+    for unit in sorted(others, key=lambda at: -len(stock.problem.units[at].pods))[:tries]:
+        everything, _ = _everything(stock, np.ones(len(stock.costs), dtype=np.bool_), first=unit)
+        found = _as_planned(stock, everything)
+        if found is not None:
+            return settled(stock, *found)
     return NoSolution()
 
 
@@ -89,21 +101,20 @@ def _proven(stock: Stock, chosen: Sequence[int]) -> Places | None:
     return stock.problem.prove(stock.units(chosen), hint)
 
 
-def _as_planned(stock: Stock, allowed: Mask) -> tuple[list[int] | None, Places | None]:
-    """What is needed for the places that the planner gives when all that may go is gone.
+def _as_planned(stock: Stock, everything: list[int]) -> tuple[list[int], Places] | None:
+    """What is needed for the places that the planner gives when ``everything`` is gone.
 
     So it is where rules beside room decide which nodes will do. Where room is not all that victims
-    free, more of them go, the cheapest first, until the planner agrees.
+    free, more of them go, the cheapest first, until the planner agrees. None: it gives no places.
     """
-    everything = _everything(stock, allowed)
     if not stock.has_places(stock.free_without(stock.flags(everything))):
-        return None, None
+        return None
     places = _proven(stock, everything)
     if places is None:
-        return None, None
+        return None
     chosen = NodeWise(stock, stock.flags(everything)).make_room_at(places)
     if chosen is None:
-        return None, None
+        return None
     more = sorted(set(everything).difference(chosen), key=lambda at: (stock.cost((at,)), at))
     first, last = 0, len(more)
     while first < last:
@@ -119,24 +130,38 @@ def _as_planned(stock: Stock, allowed: Mask) -> tuple[list[int] | None, Places |
 
 def all_together(stock: Stock) -> list[Unit]:
     """As many units as may go together, in an order in which they may."""
-    return stock.units(_everything(stock, np.ones(len(stock.problem.units), dtype=np.bool_)))
+    return stock.units(_everything(stock, np.ones(len(stock.problem.units), dtype=np.bool_))[0])
 
 
-def _everything(stock: Stock, allowed: Mask) -> list[int]:
-    """As many of the allowed units as may go together: whole gangs first."""
+def _everything(
+    stock: Stock, allowed: Mask, *, first: int | None = None
+) -> tuple[list[int], list[int]]:
+    """As many of the allowed units as may go together, and those that might go in their stead.
+
+    ``first`` is the first to go, then whole gangs go.
+    """
     units = stock.problem.units
-    may_go = np.flatnonzero(allowed).tolist()
+    alive = allowed.copy()
+    if first is not None:
+        mine = stock.of_gang[units[first].gang]
+        alive[[at for at in mine if units[at].whole and at != first]] = False
+    may_go = np.flatnonzero(alive).tolist()
+    may_go.sort(key=lambda at: (at != first, not units[at].whole))
+    refused: list[int] = []
+    instead: list[int] = []
     left = dict(stock.spare)
     chosen: list[int] = []
-    alive = allowed.copy()
     with stock.problem.together() as going:
-        for at in sorted(may_go, key=lambda at: not units[at].whole):
+        for at in may_go:
             unit = units[at]
-            if not alive[at] or not (unit.whole or left[unit.gang] > 0):
+            if alive[at] and not (unit.whole or left[unit.gang] > 0):
+                instead.append(at)
                 continue
-            if going.take((unit,)) is not None:
+            if alive[at] and going.take((unit,)) is None:
+                chosen.append(at)
+                left[unit.gang] = 0 if unit.whole else left[unit.gang] - 1
+                continue
+            if alive[at]:
                 alive &= going.still_may()
-                continue
-            chosen.append(at)
-            left[unit.gang] = 0 if unit.whole else left[unit.gang] - 1
-    return chosen
+            refused.append(at)
+    return chosen, [*refused, *instead] if refused else []

@@ -6,14 +6,18 @@ from hypothesis import assume, given
 
 from app.core.victims.exhaustive import MOST_UNITS
 from app.core.victims.problem import NoSolution, Solution, WitnessKind
+from app.core.victims.search import search
 from app.core.victims.solver import solve
+from app.core.victims.stock import Stock
 from app.core.victims.units import cost_of
 from tests.core.victims.clusters import (
     Ask,
     Asked,
+    Cap,
     Cluster,
     Group,
     Member,
+    Owed,
     clusters,
     gone_with,
 )
@@ -88,6 +92,61 @@ def test_a_hundred_members_of_four_cores_take_four_pods_each() -> None:
     assert isinstance(found, Solution)
     assert len(found.units) == 400
     assert {witness.kind for witness in found.witnesses} == {WitnessKind.BOUND}
+
+
+def test_a_surplus_pod_leaves_their_budget_to_a_whole_gang_that_is_needed() -> None:
+    whole = Group(
+        (
+            Member(1, (3, 3, 1), 1),
+            Member(1, (0, 0, 1), 5),
+            Member(1, (3, 1, 1), 4),
+            Member(0, (2, 0, 1)),
+        ),
+        minimum=4,
+    )
+    shrinks = Group(
+        (
+            Member(0, (2, 0, 1), 2),
+            Member(0, (2, 2, 1), 4),
+            Member(1, (4, 2, 1), 4),
+            Member(1, (3, 0, 1), 2),
+        ),
+        minimum=3,
+        priority=2,
+    )
+    alone = (Group((Member(1, (1, 2, 1), 4),)), Group((Member(1, (3, 0, 1), 3),)))
+    cluster = Cluster(
+        idle=((3, 1, 3), (1, 1, 1)),
+        groups=(whole, shrinks, *alone),
+        asks=(Ask((4, 4, 1), 2, frozenset({0, 1})),),
+        caps=(Cap(frozenset({1, 4}), most=1),),
+    )
+    assert_found(cluster)
+
+
+def test_a_gang_that_is_needed_is_not_kept_out_by_one_that_comes_before_it() -> None:
+    groups = (
+        Group((Member(1, (3, 0, 1), 1),)),
+        Group((Member(0, (4, 0, 1)), Member(0, (4, 3, 1)), Member(1, (3, 2, 1), 2)), 2, 1),
+        Group((Member(2, (4, 1, 1), 5), Member(2, (4, 3, 1), 4)), 2, 1),
+    )
+    cluster = Cluster(
+        idle=((3, 0, 2), (1, 1, 0), (1, 3, 0)),
+        groups=groups,
+        asks=(Ask((4, 1, 1), 2, frozenset({1, 2})),),
+        caps=(Cap(frozenset({0, 1, 2, 4, 5}), most=2),),
+        owed=(Owed(frozenset({2, 3, 4}), (6, 2, 2)),),
+    )
+    assert_found(cluster)
+
+
+def assert_found(cluster: Cluster) -> None:
+    """The search finds a set that makes room, however few units there are."""
+    found = search(Stock.of(Asked(cluster).problem))
+    assert isinstance(found, Solution)
+    gone = gone_with(found.units)
+    assert cluster.may_go(gone)
+    assert cluster.holds(found.places, gone)
 
 
 def even(*, nodes: int, pods: int) -> Sequence[Group]:
