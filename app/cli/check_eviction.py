@@ -62,6 +62,7 @@ def _verdict(file: str) -> dict[str, Any]:
         "code": _REJECTED if violations else _ACCEPTED,
         "action": certificate["action"],
         "preemptor": certificate["preemptor"]["group"],
+        "queue": certificate["preemptor"]["queue"],
         "victims": len(certificate["victims"]),
         "witnesses": dict(sorted(kinds.items())),
         "violations": violations,
@@ -82,7 +83,8 @@ def _lines(verdict: dict[str, Any]) -> list[str]:
     victims, kinds = verdict["victims"], verdict["witnesses"]
     evicts = f"{verdict['action']} evicts {victims} pod{'s' * (victims != 1)}"
     needed = ", ".join(f"{count} by {_CALLED[kind]}" for kind, count in kinds.items())
-    return [f"{file}: accepted: {evicts} for {verdict['preemptor']}; needed: {needed}"]
+    whom = f"for {verdict['preemptor']}" if verdict["preemptor"] else f"of queue {verdict['queue']}"
+    return [f"{file}: accepted: {evicts} {whom}; needed: {needed}"]
 
 
 _CALLED = {"bound": "a bound", "exhaustive": "trying all", "planner": "the planner's word"}

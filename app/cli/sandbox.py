@@ -115,8 +115,9 @@ def _refuse(why: str, *, code: int = 2) -> NoReturn:
 
 def demo() -> None:
     """Tell the first story on the sandbox; exit code 1 when it goes another way."""
+    from app.cli.certificates import check
     from app.main.demo import run
 
     # The story is told on the terminal; what works as usual would only stand between its lines.
     logging.getLogger("app").setLevel(logging.WARNING)
-    raise typer.Exit(run())
+    raise typer.Exit(run(check=check))

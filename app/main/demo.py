@@ -9,8 +9,9 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import aiohttp
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -21,7 +22,8 @@ from app.main.sandbox import SandboxFailed, SandboxOptions, ended, running
 from app.main.signals import interruptible, until_signal
 from app.sandbox.nodes import NodeSpec
 from app.sandbox.story.board import GroupView, board
-from app.sandbox.story.jobs import manifests
+from app.sandbox.story.certificate import Certificate, explained
+from app.sandbox.story.jobs import CONF, conf, manifests
 from app.wire.documents import Document
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -39,6 +41,9 @@ BINDING_S = 5.0
 """How long a gang's bindings may take, from the first to the last."""
 INTERRUPTED = 130
 
+Check = Callable[[Any], list[tuple[str, str]]]
+"""What is wrong with a certificate: where, and what."""
+
 
 class Failed(Exception):
     """The story went another way."""
@@ -54,21 +59,33 @@ class Client(Protocol):
     async def delete(self, path: str) -> bytes: ...
 
 
-def run(*, nodes: NodeSpec = NODES, step_s: float = STEP_S, console: Console | None = None) -> int:
-    """Tell the story; returns the exit code."""
+class Certificates(Protocol):
+    """What the extender says of its decisions to evict."""
+
+    async def __call__(self) -> list[Certificate]: ...
+
+
+def run(
+    *,
+    check: Check,
+    nodes: NodeSpec = NODES,
+    step_s: float = STEP_S,
+    console: Console | None = None,
+) -> int:
+    """Tell the story; returns the exit code. ``check`` verifies certificates independently."""
     console = console or Console(highlight=False)
     console.width = min(console.width, WIDEST)
     code = INTERRUPTED
     with interruptible():
-        code = asyncio.run(_told(nodes, console, step_s=step_s))
+        code = asyncio.run(_told(nodes, console, check, step_s=step_s))
     return code
 
 
-async def _told(nodes: NodeSpec, console: Console, *, step_s: float) -> int:
+async def _told(nodes: NodeSpec, console: Console, check: Check, *, step_s: float) -> int:
     code = INTERRUPTED
     async with until_signal():
         try:
-            await _demo(nodes, console, step_s=step_s)
+            await _demo(nodes, console, check, step_s=step_s)
         except (Failed, SandboxFailed, errors.KubeError) as error:
             console.print(f"[bold red]demo failed:[/] {error}", soft_wrap=True)
             code = 1
@@ -78,13 +95,28 @@ async def _told(nodes: NodeSpec, console: Console, *, step_s: float) -> int:
     return code
 
 
-async def _demo(nodes: NodeSpec, console: Console, *, step_s: float) -> None:
-    with tempfile.TemporaryDirectory(prefix="pumice-demo-") as folder:
-        async with running(SandboxOptions(nodes=nodes, folder=Path(folder))) as cluster:
+async def _demo(nodes: NodeSpec, console: Console, check: Check, *, step_s: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="pumice-demo-") as name:
+        folder = Path(name)
+        (folder / CONF).write_text(conf())
+        options = SandboxOptions(nodes=nodes, folder=folder, scheduler_conf=folder / CONF)
+        async with running(options) as cluster:
             console.print(f"sandbox: {nodes.count} nodes with {nodes.cpu} cpu, {cluster.api_url}")
             async with ApiClient(config.load(cluster.kubeconfig)) as client:
                 story = Story(client, console, step_s=step_s, parts=cluster.parts)
                 await story.tell()
+                await story.queue_takes_back_its_share(_asked(cluster.extender_url), check)
+
+
+def _asked(extender_url: str) -> Certificates:
+    """The certificates that the extender at that address has."""
+
+    async def asked() -> list[Certificate]:
+        url = f"{extender_url}/debug/certificates"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            return [each["certificate"] for each in await answer.json()]
+
+    return asked
 
 
 class Story:
@@ -150,6 +182,33 @@ class Story:
             raise Failed(f"{second} has pods on nodes while {first} has the room")
         await self._until(f"{second} waits whole, with numbers", lambda now: waits(now[second]))
         await self._until(f"{second} follows", lambda now: now[second].runs(10))
+
+    async def queue_takes_back_its_share(self, certificates: Certificates, check: Check) -> None:
+        """The last chapter: the only one in which pods are evicted."""
+        self._chapter("two queues of equal weight: batch has all 16 cpu, urgent wants its half")
+        for queue in ("batch", "urgent"):
+            await self._client.create(QUEUES, self._documents[f"Queue/{queue}"])
+        await self._submit("crunching")
+        await self._until("crunching has the cluster", lambda now: now["crunching"].runs(16))
+        await self._submit("report")
+        await self._until("report runs whole, in one go", lambda now: now["report"].runs(8))
+        await self._until(
+            "crunching keeps the other half", lambda now: now["crunching"].running == 8
+        )
+        self.explain(await certificates(), check)
+
+    def explain(self, certificates: list[Certificate], check: Check) -> None:
+        """Tell the certificate of the only decision to reclaim, in plain words."""
+        found = [each for each in certificates if each["action"] == "reclaim"]
+        if len(found) != 1:
+            raise Failed(f"{len(found)} decisions evict for report, not one")
+        self._console.print("  the certificate of this decision, in plain words:")
+        for title, text in explained(found[0]):
+            self._console.print(indented(f"[bold]{title}:[/] {text}"))
+        wrong = check(found[0])
+        if wrong:
+            raise Failed(f"the certificate is rejected: {wrong[0][0]} {wrong[0][1]}")
+        self._console.print("  [green]ok[/] pumice check-eviction accepts it")
 
     # --- what happens ----------------------------------------------------------------------------
 

@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from app.cli.certificates import check
 from app.kube import errors
 from app.kube.client import Body
 from app.main import demo
-from app.main.demo import GROUPS, JOBS, Failed, Story
+from app.main.demo import GROUPS, JOBS, Check, Failed, Story
 from app.main.sandbox import SandboxFailed
 from app.sandbox.nodes import NodeSpec
+from app.sandbox.story.certificate import Certificate
+from app.sandbox.story.jobs import CONF, conf
 from app.wire.documents import Document
 
 STEPS = [
@@ -31,6 +34,13 @@ STEPS = [
     "ok one of them runs whole",
     "waits whole, with numbers",
     "follows",
+    "ok crunching has the cluster",
+    "ok report runs whole, in one go",
+    "ok crunching keeps the other half",
+    "who asks: a gang of 8 in queue urgent, which holds cpu 0 and deserves cpu 8",
+    "from whom: queue batch, which holds cpu 16, deserves cpu 8 and keeps cpu 8",
+    "who goes: 8 pods: 8 beyond the minimum of its job; 0 gangs end",
+    "ok pumice check-eviction accepts it",
     "demo finished as it should",
 ]
 
@@ -64,7 +74,7 @@ def test_the_whole_story_fits_80_columns_and_ends_with_zero(tmp_path: Path) -> N
 def test_a_step_that_does_not_come_true_ends_it_with_one_and_is_named() -> None:
     """One CPU in all: the second job is let in by its queue, but there is no room."""
     console = written()
-    assert demo.run(nodes=NodeSpec(count=1, cpu="1"), step_s=3, console=console) == 1
+    assert demo.run(check=check, nodes=NodeSpec(count=1, cpu="1"), step_s=3, console=console) == 1
     told = text(console).splitlines()
     assert "  ok job-1 runs" in told
     assert told[-1] == "demo failed: not within 3 s: job-2 runs when job-1 is gone"
@@ -214,3 +224,48 @@ def test_the_table_is_printed_again_only_when_something_changed() -> None:
 
     asyncio.run(told())
     assert text(console).count("PodGroup") == 1
+
+
+class TestCertificates:
+    """What is made of the certificate of the last chapter."""
+
+    def told(self, *certificates: Certificate, check: Check) -> str:
+        console = written()
+        Story(Shown(), console, step_s=1).explain(list(certificates), check)
+        return text(console)
+
+    def test_a_certificate_that_is_rejected_is_a_failure(self) -> None:
+        with pytest.raises(Failed, match="rejected: cost is too high"):
+            self.told(CERTIFICATE, check=lambda _: [("cost", "is too high")])
+
+    def test_a_decision_that_is_not_there_is_a_failure(self) -> None:
+        with pytest.raises(Failed, match="0 decisions evict for report, not one"):
+            self.told(CERTIFICATE | {"action": "preempt"}, check=lambda _: [])
+
+    def test_it_is_told_in_plain_words(self) -> None:
+        told = self.told(CERTIFICATE, check=lambda _: [])
+        assert "who goes: 1 pods: 1 of use by itself; 0 gangs end" in told
+        assert "why each: 1 of 1: every cheaper choice was tried, and none has room" in told
+        assert "ok pumice check-eviction accepts it" in told
+
+
+CERTIFICATE: Certificate = {
+    "action": "reclaim",
+    "preemptor": {"queue": "urgent", "places": [{"node": "n1"}]},
+    "queues": {
+        "urgent": {"before": {}, "deserved": {"cpu": 1000}, "after": {"cpu": 1000}},
+        "batch": {"before": {"cpu": 2000}, "deserved": {"cpu": 1000}, "after": {"cpu": 1000}},
+    },
+    "pods": {"a": {"queue": "batch"}},
+    "victims": ["a"],
+    "units": [
+        {"kind": "single", "pods": ["a"], "witness": {"kind": "exhaustive"}},
+        {"kind": "single", "pods": ["b"], "witness": None},
+    ],
+    "cost": {"gangs": 0},
+}
+
+
+def test_the_story_is_told_with_the_shipped_configuration_that_evicts() -> None:
+    shipped = Path(__file__).parents[2] / "scheduler-config" / CONF
+    assert conf() == shipped.read_text(encoding="utf-8")

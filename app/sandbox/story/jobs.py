@@ -1,10 +1,18 @@
-"""The manifests of the story."""
+"""The manifests of the story, and the configuration that it is told with."""
 
 from importlib.resources import files
 
 import yaml
 
 from app.wire.documents import Document
+
+CONF = "volcano-scheduler-preempting.conf"
+"""The shipped configuration that evicts."""
+
+
+def conf() -> str:
+    """The scheduler's configuration."""
+    return files("app.sandbox.story").joinpath(CONF).read_text(encoding="utf-8")
 
 
 def manifests() -> dict[str, Document]:
