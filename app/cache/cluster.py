@@ -16,6 +16,7 @@ from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
 from app.cache.nodes.domains import NetworkTree
+from app.cache.nodes.numa import NumaUsage, Occupant
 from app.cache.nodes.usage import NodeUsage
 from app.cache.pods import Pods
 from app.cache.reserved.bind_steps import BindSteps
@@ -34,12 +35,14 @@ from app.model.ids import (
     QueueName,
 )
 from app.model.node import DeviceClass, Node
+from app.model.numa import NUMA_DECISION, NumaTopology
 from app.model.plan import Collected
-from app.model.pod import Pod
+from app.model.pod import Pod, TaskStatus
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.resources import Vector
 from app.model.topology import HyperNode
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
+from app.wire.objects.numatopologies import read_decision
 
 
 def _undated() -> float:
@@ -113,6 +116,7 @@ class ClusterCache:
             losses=self.losses,
             reservations=self.reservations,
         )
+        self.numa = NumaUsage(self.node_usage, occupant=self._occupant)
         self._collected: tuple[Collected, ...] = ()
 
     @property
@@ -190,6 +194,27 @@ class ClusterCache:
         if self.network.drop(name):
             self.signals.note_dirty()
             self.registry.look_again()
+
+    def set_numa(self, topology: NumaTopology) -> None:
+        """Add or replace a Numatopology; most say that pods have begun, or ended."""
+        if self.numa.set_topology(topology):
+            self.signals.note_dirty()
+            self.registry.look_again()
+
+    def _occupant(self, holder: str) -> Occupant | None:
+        """The pod of ours, or slot, that needs cpus of its own."""
+        member = self.members.get(PodUid(holder))
+        if member is not None:
+            pod, need = member.pod, member.pod.shape.numa
+            said = pod.annotations.get(NUMA_DECISION) if pod.node else None
+            decided = read_decision(said) if said is not None else None
+            runs = pod.status is TaskStatus.RUNNING
+            if need is None:
+                return None
+            return Occupant(need, f"{pod.namespace}/{pod.name}", runs, decided)
+        kept = self.slots.find(holder)
+        need = kept[1].shape.numa if kept else None
+        return None if need is None else Occupant(need)
 
     def set_device_class(self, device_class: DeviceClass) -> None:
         """Add or replace a DeviceClass."""

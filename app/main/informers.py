@@ -31,6 +31,7 @@ from app.wire.objects.groups import decode_pod_group
 from app.wire.objects.hyper_nodes import decode_hyper_node
 from app.wire.objects.jobs import decode_job
 from app.wire.objects.nodes import decode_node
+from app.wire.objects.numatopologies import decode_numatopology
 from app.wire.objects.pods import decode_pod
 from app.wire.objects.policies import (
     decode_budget,
@@ -99,6 +100,12 @@ KINDS: tuple[WatchedKind, ...] = (
         "deviceclasses",
         "/apis/resource.k8s.io/v1/deviceclasses",
         decode_device_class,
+        optional=True,
+    ),
+    WatchedKind(
+        "numatopologies",
+        "/apis/nodeinfo.volcano.sh/v1alpha1/numatopologies",
+        decode_numatopology,
         optional=True,
     ),
     WatchedKind(

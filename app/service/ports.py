@@ -43,8 +43,10 @@ class WriteError(Exception):
 class Binder(Protocol):
     """Binds pods, and looks at one when a binding conflicted."""
 
-    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
-        """Bind the pod with that UID to ``node``; raises WriteError."""
+    async def bind(
+        self, namespace: str, name: str, *, uid: str, node: str, annotations: Mapping[str, str]
+    ) -> None:
+        """Bind the pod with that UID to ``node``, with these annotations; raises WriteError."""
 
     async def read_pod(self, namespace: str, name: str) -> Pod | None:
         """The pod as stored now, None when there is none; raises WriteError."""

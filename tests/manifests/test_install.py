@@ -300,6 +300,7 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         "resourcequotas",
         "policy/poddisruptionbudgets",
         "scheduling.k8s.io/priorityclasses",
+        "nodeinfo.volcano.sh/numatopologies",
         "resource.k8s.io/deviceclasses",
         "topology.volcano.sh/hypernodes",
         "batch.volcano.sh/jobs",

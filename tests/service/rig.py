@@ -72,6 +72,8 @@ class FakeApi:
     """While it is not set, Bindings are under way, and creations of queues."""
     loses: int = 0
     """So many of the next Bindings arrive without an answer."""
+    told: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """By the name of a pod: the annotations that it was bound with."""
     slow_status: asyncio.Event | None = None
     """The same for writes of a pod's status."""
 
@@ -105,7 +107,9 @@ class FakeApi:
         """Pod name -> node of what was bound through us."""
         return {write.target.partition("/")[2]: write.body for write in self.of("bind")}
 
-    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+    async def bind(
+        self, namespace: str, name: str, *, uid: str, node: str, annotations: Mapping[str, str]
+    ) -> None:
         key = f"{namespace}/{name}"
         self._attempt("bind", key)
         if self.slow is not None:
@@ -116,6 +120,7 @@ class FakeApi:
         if pod.uid != uid or pod.node:
             raise CONFLICT
         self.pods[key] = replace(pod, node=NodeName(node))
+        self.told[pod.name] = annotations
         self.writes.append(Write("bind", key, node))
         if self.loses:
             self.loses -= 1

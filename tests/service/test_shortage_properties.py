@@ -70,14 +70,16 @@ class Watched:
         self._plain = rig.api.bind
         rig.api.bind = self.bind  # type: ignore[method-assign]
 
-    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+    async def bind(
+        self, namespace: str, name: str, *, uid: str, node: str, annotations: Mapping[str, str]
+    ) -> None:
         self._on_their_way[name] = node
         self._look(node)
         fate = self._fates[name].pop(0) if self._fates[name] else WELL
         try:
             await asyncio.sleep(fate.seconds)
             if fate.arrives:
-                await self._plain(namespace, name, uid=uid, node=node)
+                await self._plain(namespace, name, uid=uid, node=node, annotations=annotations)
         finally:
             del self._on_their_way[name]
         if not (fate.arrives and fate.answered):

@@ -84,6 +84,8 @@ class Snapshotter:
             outlook=cache.registry.outlook,
             vetoes=vetoes,
             places=dict(views.places),
+            numa=cache.numa.nodes(),
+            numa_taken=cache.numa.taken() if running else {},
             domains=cache.network.domains(table),
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),

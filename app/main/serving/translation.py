@@ -61,9 +61,12 @@ class ClusterPorts:
         self._writer = writer
         self._home = home
 
-    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+    async def bind(
+        self, namespace: str, name: str, *, uid: str, node: str, annotations: Mapping[str, str]
+    ) -> None:
         """Bind the pod with that UID."""
-        await _guarded(self._writer.bind(namespace, name, uid=uid, node=node))
+        bound = self._writer.bind(namespace, name, uid=uid, node=node, annotations=annotations)
+        await _guarded(bound)
 
     async def read_pod(self, namespace: str, name: str) -> Pod | None:
         """The pod as stored now."""

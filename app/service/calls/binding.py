@@ -10,7 +10,7 @@ has given the room to others by then.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -19,12 +19,14 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Answer, Member, Stage
 from app.cache.gangs.story import Stimulus
 from app.model.ids import GroupKey, NodeName, PodUid
+from app.model.numa import NUMA_DECISION
 from app.service.activity import OTHER_LEADS, Activity
 from app.service.calls.barrier import OPEN, Barrier
 from app.service.calls.binding_check import BindingCheck, may_leave, standing, why_fallen
 from app.service.calls.bursts import Bursts
 from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
+from app.wire.objects.numatopologies import decision_text
 
 Gone = Callable[[], Awaitable[object]]
 """Returns when the caller does not wait for the answer any more."""
@@ -196,11 +198,22 @@ class Binding:
                 if ours and not may_leave(self._cache, call.uid):
                     raise WriteError(Reaction.RETRY, _LATE)
                 self._cache.bind_steps.sent(call.uid)
-                await self._binder.bind(call.namespace, call.name, uid=call.uid, node=call.node)
+                await self._binder.bind(
+                    call.namespace,
+                    call.name,
+                    uid=call.uid,
+                    node=call.node,
+                    annotations=self._decided(call) if ours else {},
+                )
                 return True
         finally:
             if closed is not None:
                 closed.cancel()
+
+    def _decided(self, call: BindCall) -> Mapping[str, str]:
+        """The annotations that tell the pod what was decided about its place on the node."""
+        found = self._cache.numa.decision(call.uid)
+        return {} if found is None else {NUMA_DECISION: decision_text(*found)}
 
     async def _wait(
         self, call: BindCall, doubt: WriteError, patience: "_Patience", *, ours: bool

@@ -162,6 +162,7 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             cache.set_device_class, cache.drop_device_class, lambda each: each.name
         ),
         "hypernodes": KindFeed(cache.set_hyper_node, cache.drop_hyper_node, lambda each: each.name),
+        "numatopologies": KindFeed(cache.set_numa, cache.numa.drop_topology, lambda n: n.name),
         "leases": KindFeed(
             activity.set_lease, activity.drop_lease, lambda lease: f"{lease.namespace}/{lease.name}"
         ),

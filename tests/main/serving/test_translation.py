@@ -138,7 +138,11 @@ def test_an_answer_from_somebody_else_is_asked_for_again(
 
 
 CALLS: dict[str, tuple[str, str, Use]] = {
-    "bind": ("POST", f"{POD}/binding", lambda p: p.bind("default", "p", uid="u", node="n")),
+    "bind": (
+        "POST",
+        f"{POD}/binding",
+        lambda p: p.bind("default", "p", uid="u", node="n", annotations={}),
+    ),
     "patch": ("PATCH", POD, lambda p: p.patch_pod("default", "p", [{"op": "remove"}])),
     "status": (
         "PATCH",

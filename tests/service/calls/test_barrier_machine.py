@@ -10,7 +10,7 @@ left and the ledger agrees with the API server.
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -126,13 +126,15 @@ class Machine(RuleBasedStateMachine):
     def _watched(self, api: FakeApi) -> FakeApi:
         plain = api.bind
 
-        async def bind(namespace: str, name: str, *, uid: str, node: str) -> None:
+        async def bind(
+            namespace: str, name: str, *, uid: str, node: str, annotations: Mapping[str, str]
+        ) -> None:
             self._check_room(name, node)
             self._check_sent(name)
             mine = {call for pod, call in self.calls if pod == name and not call.done}
             self.refused -= mine
             try:
-                await plain(namespace, name, uid=uid, node=node)
+                await plain(namespace, name, uid=uid, node=node, annotations=annotations)
             except WriteError:
                 self.refused |= mine
                 raise

@@ -7,10 +7,11 @@ import pytest
 
 from app.cache.gangs.members import Stage
 from app.model.ids import NodeName, PodUid
+from app.model.numa import NUMA_DECISION, NumaLayout, NumaNeed, NumaPolicy, NumaTopology
 from app.service.calls.binding import BindCall
 from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
-from tests.builders import make_pod
+from tests.builders import make_pod, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, REFUSED, Call, Rig
 from tests.service.virtual_time import advance, clock, run, settle
 
@@ -34,6 +35,28 @@ def test_a_single_pod_is_bound_at_once_to_its_place() -> None:
         rig.show_bindings()
         assert rig.has_reservations() == 0
         assert (await rig.parts.audit()).drifts == ()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("cpus", "told"), [((5,), '{"numa":{"0":{"cpu":"5"}}}'), ((), None)], ids=str
+)
+def test_a_pod_is_told_the_cpus_that_it_is_meant_to_have(
+    cpus: tuple[int, ...], told: str | None
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n1", cpu=16_000)
+        layout = NumaLayout(NumaPolicy.SINGLE_NUMA_NODE, True, (0, 1), (8, 8))
+        rig.see("numatopologies", NumaTopology(NodeName("n1"), layout, (8, 8)))
+        need = NumaNeed(NumaPolicy.SINGLE_NUMA_NODE, cpus) if cpus else None
+        rig.pod("p", shape=make_shape(cpu=5000, numa=need))
+        await rig.cycle()
+        rig.bind("p")
+        await settle()
+        assert rig.api.bound() == {"p": "n1"}
+        assert rig.api.told["p"].get(NUMA_DECISION) == told
 
     run(scenario())
 
