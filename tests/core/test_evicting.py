@@ -239,6 +239,18 @@ class TestProtection:
         snapshot = cluster(runs("g", 1, queue="q"), waits=(NEW,), queues=(queue,))
         assert judge(snapshot, self.TIER).spared == ()
 
+    @pytest.mark.parametrize(
+        ("said", "started", "since"), [("60", 100.0, 160.0), ("1m", 0.0, 260.0), ("", 100.0, 0.0)]
+    )
+    def test_a_judgement_tells_when_the_minimum_run_time_of_a_pod_ends(
+        self, said: str, started: float, since: float
+    ) -> None:
+        """A pod that has not started counts as starting now."""
+        queue = make_queue("q", annotations={"pumice.sh/minimum-run-time": said})
+        runner = runs("g", 1, queue="q", pod={"started": started})
+        snapshot = cluster(runner, waits=(NEW,), queues=(queue,))
+        assert judge(snapshot, self.TIER, now=200.0).may_go_from(0) == since
+
 
 class TestLeaving:
     """Units that go one after the other."""

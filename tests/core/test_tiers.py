@@ -17,11 +17,13 @@ from app.core.policy import (
     Hooks,
     Policies,
     Predicates,
+    Preemptor,
     Scoring,
     Vote,
 )
 from app.core.tiers import build, open_policies
 from app.model.conf import PluginConf, SchedulerConf
+from app.model.eviction import EvictionAction
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.reason import Cause, Holder, Refusal, Shortfall
@@ -79,6 +81,14 @@ def by(field: str, *, sign: int = 1) -> Hooks:
         gang_order=lambda gang: sign * getattr(gang, field),
         task_order=lambda _gang: lambda task: sign * getattr(task, field),
     )
+
+
+def voting_on_victims(ballot: Ballot) -> Hooks:
+    return Hooks(pipelined=lambda _: ballot)
+
+
+def starving(is_so: bool) -> Hooks:
+    return Hooks(starving=lambda _: is_so)
 
 
 def answering(hook: str, answer: Refusal | None) -> Hooks:
@@ -495,3 +505,70 @@ class TestTable:
     def test_an_answer_is_combined_once(self) -> None:
         opened = open_fakes((by("priority"),))
         assert opened.gang_key is opened.gang_key
+
+
+class TestVictims:
+    """What combines of the rules about evictions, beside those about candidates."""
+
+    @pytest.mark.parametrize(
+        ("votes", "expected"),
+        [
+            pytest.param([], None, id="nobody votes"),
+            pytest.param([[ABSTAIN], [ABSTAIN]], None, id="all abstain"),
+            pytest.param([[PERMIT]], None, id="permit"),
+            pytest.param([[REJECT]], NO, id="reject"),
+            pytest.param([[PERMIT, REJECT]], NO, id="a rejection beats permissions of its tier"),
+            pytest.param([[PERMIT], [REJECT]], None, id="a permission spares the lower tiers"),
+            pytest.param([[ABSTAIN], [REJECT]], NO, id="abstaining leaves it to the next tier"),
+        ],
+    )
+    def test_whether_room_to_come_is_enough_is_a_vote_tier_by_tier(
+        self, votes: list[list[Ballot]], expected: Refusal | None
+    ) -> None:
+        tiers = [tuple(map(voting_on_victims, tier)) for tier in votes]
+        assert open_fakes(*tiers).pipelined(make_gang()) == expected
+
+    def test_a_group_of_a_closed_queue_never_has_room_to_come(self) -> None:
+        closed = make_snapshot(queues=(make_queue("default", state=QueueState.CLOSED),))
+        opened = open_fakes((voting_on_victims(PERMIT),), snapshot=closed)
+        refusal = opened.pipelined(make_gang())
+        assert refusal is not None
+        assert refusal.cause is Cause.QUEUE_CLOSED
+
+    def test_a_plugin_that_is_switched_off_has_no_vote(self) -> None:
+        tier = (voting_on_victims(REJECT), voting_on_victims(PERMIT))
+        opened = open_fakes(tier, switches={"enableJobPipelined": False})
+        assert opened.pipelined(make_gang()) is None
+
+    @pytest.mark.parametrize(
+        ("tiers", "expected"),
+        [
+            pytest.param([], False, id="no plugin has a say"),
+            pytest.param([[True]], True, id="one yes"),
+            pytest.param([[True, False]], False, id="all of a tier must agree"),
+            pytest.param([[], [True, True]], True, id="the first tier that has a say"),
+            pytest.param([[True], [False]], True, id="lower tiers are not asked after a yes"),
+            pytest.param([[False], [True]], False, id="lower tiers are not asked after a no"),
+        ],
+    )
+    def test_the_first_tier_that_has_a_say_tells_whether_a_group_starves(
+        self, tiers: list[list[bool]], expected: bool
+    ) -> None:
+        opened = open_fakes(*(tuple(map(starving, tier)) for tier in tiers))
+        assert opened.starving(make_gang()) is expected
+
+    def test_a_plugin_that_is_switched_off_does_not_say_who_starves(self) -> None:
+        tiers = ((starving(False),), (starving(True),))
+        opened = open_fakes(*tiers, switches={"enableJobStarving": False})
+        assert opened.starving(make_gang()) is True
+
+    def test_the_first_plugin_that_tells_two_queues_apart_orders_their_victims(self) -> None:
+        def order(*last: QueueName) -> Hooks:
+            return Hooks(victim_queue_order=lambda _, x, y: (x in last) - (y in last))
+
+        opened = open_fakes((order(C),), (order(A), order(B)))
+        by = Preemptor(EvictionAction.RECLAIM, make_gang(), (), room())
+        compare = opened.victim_queue_order
+        assert [compare(by, A, C), compare(by, C, B), compare(by, A, B)] == [-1, 1, 1]
+        assert compare(by, A, A) == 0
+        assert open_fakes().victim_queue_order(by, A, B) == 0

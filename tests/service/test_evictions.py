@@ -15,7 +15,7 @@ from app.service.cycle.begun_eviction import Fate, Step
 from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
 from app.wire.intents import intent_text, read_intent
-from tests.service.evicting import TWO, Contended
+from tests.service.evicting import CONF, TWO, Contended
 from tests.service.rig import CONFLICT, FAILING, GONE, REFUSED, working
 from tests.service.virtual_time import advance, run, settle
 
@@ -181,6 +181,23 @@ def test_a_plan_for_no_group_ends_when_its_victims_have_gone() -> None:
             rig.delete("low-2")
             await advance(2.0)
             assert rig.api.intents == {}
+
+    run(scenario())
+
+
+def test_a_plan_goes_on_when_its_action_is_taken_out_of_the_configuration() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.parts.configuration.load(CONF.replace("allocate", "allocate, preempt"))
+        with working(rig):
+            rig.decide(rig.plan())
+            rig.parts.configuration.load(CONF)
+            await advance(2.0)
+            assert not rig.parts.configuration.evicts
+            assert sorted(rig.evicted()) == ["low-0", "low-1"]
+            rig.delete("low-0", "low-1")
+            await advance(1.0)
+            assert {rig.place(name) for name in ("high-0", "high-1")} == {"n1"}
 
     run(scenario())
 

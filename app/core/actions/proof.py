@@ -82,6 +82,8 @@ class Proof:
                 return None
             placed = self._place_at(hint) if hint is not None else None
             placed = placed or self._place()
+            if placed is not None and cycle.opened.pipelined(self.gang) is not None:
+                return None
         if placed is None or self._takes_too_much(before):
             return None
         return tuple((entry.task, entry.node) for entry in placed)

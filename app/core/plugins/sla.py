@@ -1,5 +1,8 @@
 """sla: a group that waited longer than its waiting time is admitted whatever lower tiers say.
 
+It votes in the same way on whether a group has room enough once its victims have gone. No vote lets
+pods go for a part of a minimum: that the whole one has places is proven besides.
+
 The waiting time is the group's annotation, else the plugin's argument, else none. Groups are
 ordered by the moment at which their waiting time ends; groups without one come last.
 """
@@ -25,14 +28,19 @@ def configure(conf: PluginConf) -> OpenPlugin:
             due = _due(gang, general)
             return due is None, due or 0.0
 
-        def enqueueable(gang: Gang) -> Ballot:
+        def vote(gang: Gang) -> Ballot:
             due = _due(gang, general)
             return ABSTAIN if due is None or now < due else PERMIT
 
         def patience(gang: Gang) -> float | None:
             return _own_wait(gang) or general
 
-        return Hooks(gang_order=order, enqueueable=enqueueable, patience=patience)
+        return Hooks(
+            gang_order=order,
+            enqueueable=vote,
+            pipelined=vote,
+            patience=patience,
+        )
 
     return open_
 

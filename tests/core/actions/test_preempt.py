@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from app.core.policy import Ballot, Hooks, Policies, Vote
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang
-from app.model.ids import QueueName
+from app.model.ids import NodeName, QueueName
 from app.model.parts import Part, SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from app.model.running import Protection
-from app.model.workload import GroupPhase
+from app.model.snapshot import Veto
+from app.model.workload import GroupPhase, Quota
 from tests.builders import make_gang, make_queue
 from tests.core.actions.rigs import (
     amounts_of,
@@ -298,3 +300,69 @@ def test_no_queue_grows_beyond_its_share_by_an_exchange(share: str) -> None:
         by=policies((("priority", WHOLE, "conformance"), ("predicates", share)), ACTIONS),
     )
     assert victims(outcome) == {"large-0"}, "with the idle core the small one would be enough"
+
+
+def test_no_pod_goes_where_a_vote_says_that_the_room_to_come_is_not_enough() -> None:
+    no = Hooks(pipelined=lambda _: Ballot(Vote.REJECT))
+    by = Policies(conf=BY.conf, tiers=[[(PluginConf("no"), lambda _: no)], *BY.tiers])
+    high, low = gang_of("high", 1, priority=9), running_gang("low", [0])
+    assert victims(contended(high, running=[low], nodes=cores(1), by=by)) == set()
+    assert victims(contended(high, running=[low], nodes=cores(1), by=BY)) == {"low-0"}
+
+
+def test_no_vote_lets_pods_go_for_a_part_of_a_minimum() -> None:
+    """sla above gang says yes to a group that waited long enough."""
+    sla = PluginConf("sla", arguments={"sla-waiting-time": "1s"})
+    by = policies(((sla,), ("priority", WHOLE), ("predicates",)), ACTIONS)
+    low = running_gang("low", [0])
+    part = gang_of("high", 2, priority=9)
+    assert victims(contended(part, running=[low], nodes=cores(1), by=by)) == set()
+    whole = gang_of("high", 1, priority=9)
+    assert victims(contended(whole, running=[low], nodes=cores(1), by=by)) == {"low-0"}
+
+
+def test_a_resource_quota_is_never_freed_by_an_eviction() -> None:
+    tiers = (("priority", WHOLE, "resourcequota"), ("predicates",))
+    by = policies(tiers, ACTIONS)
+    high = replace(with_slots("high"), phase=GroupPhase.PENDING)
+    low = singles(2, nodes=2)
+    cpu = {"namespace": "default", "name": "cpu", "used": (("cpu", 2000),)}
+    outcome = contended(
+        high,
+        running=low,
+        nodes=cores(1, 1),
+        by=by,
+        quotas=(Quota(hard=(("cpu", 3000),), **cpu),),  # type: ignore[arg-type]
+    )
+    assert victims(outcome) == set()
+    assert outcome.refusal("high").cause is Cause.NAMESPACE_QUOTA
+    outcome = contended(
+        high,
+        running=low,
+        nodes=cores(1, 1),
+        by=by,
+        quotas=(Quota(hard=(("cpu", 4000),), **cpu),),  # type: ignore[arg-type]
+    )
+    assert len(victims(outcome)) == 2
+
+
+def test_after_a_veto_no_pod_goes_on_that_node_for_that_shape() -> None:
+    high = gang_of("high", 1, priority=9)
+    [task] = high.waiting
+    cheap, dear = running_gang("cheap", [0]), running_gang("dear", [1], priority=5)
+    veto = Veto(task.shape, NodeName("n0"))
+    nodes = cores(1, 1)
+    assert victims(contended(high, running=[cheap, dear], nodes=nodes, by=BY)) == {"cheap-0"}
+    outcome = contended(high, running=[cheap, dear], nodes=nodes, by=BY, vetoes=frozenset({veto}))
+    assert victims(outcome) == {"dear-0"}
+    outcome = contended(high, running=[cheap], nodes=cores(1), by=BY, vetoes=frozenset({veto}))
+    assert victims(outcome) == set()
+    other = gang_of("high", 1, cpu=0.5, priority=9)
+    outcome = contended(other, running=[cheap], nodes=cores(1), by=BY, vetoes=frozenset({veto}))
+    assert victims(outcome) == {"cheap-0"}, "the shape is another one"
+
+
+def test_no_pod_goes_when_the_action_is_not_configured() -> None:
+    by = policies((("priority", WHOLE), ("predicates",)), ("enqueue", "allocate", "backfill"))
+    high, low = gang_of("high", 1, priority=9), running_gang("low", [0])
+    assert victims(contended(high, running=[low], nodes=cores(1), by=by)) == set()

@@ -1,12 +1,16 @@
 """reclaim: a queue takes back what it deserves from queues that hold more than they do."""
 
+from dataclasses import replace
+
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang
 from app.model.ids import QueueName
+from app.model.running import Protection
 from tests.builders import make_queue
-from tests.core.actions.rigs import cores, gang_of, policies
+from tests.core.actions.rigs import cores, gang_of, members, policies
 from tests.core.contended import RunningGang, contended, eviction_for, running_gang, victims
+from tests.running import Runs
 
 ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 WHOLE = PluginConf("gang", switches={"enablePreemptable": False, "enableReclaimable": False})
@@ -117,3 +121,30 @@ def test_an_ancestor_takes_for_a_queue_that_holds_more_than_it_deserves_itself()
         by=policies((("priority", WHOLE), ("predicates", tree)), ACTIONS),
     )
     assert len(victims(outcome)) == 2
+
+
+def test_what_a_running_gang_asks_beyond_what_it_had_takes_the_turn_of_its_queue() -> None:
+    """One pod may go, and the queue that holds nothing goes first."""
+    c = make_queue("c")
+    had = running_gang("grown", [0], queue="b").gang
+    grown = replace(
+        had,
+        waiting=members("grown-more", 1),
+        counts=replace(had.counts, pending=1),
+        min_member=2,
+        request=had.request * 2,
+        created=0.0,
+    )
+    low = singles(4, nodes=1)
+    stay = [replace(one, runs=_protected(one)) for one in low[1:]]
+    running = [RunningGang(grown, running_gang("grown", [0], queue="b").runs), low[0], *stay]
+    new = replace(asks("new", 1, queue="c"), created=1.0)
+    both = {"running": running, "nodes": cores(5), "queues": (A, B, c), "by": BY}
+    outcome = contended(new, pending=(grown, new), **both)  # type: ignore[arg-type]
+    assert [plan.preemptor for plan in outcome.plan.evictions] == [new.key]
+    outcome = contended(pending=(grown,), **both)  # type: ignore[arg-type]
+    assert [plan.preemptor for plan in outcome.plan.evictions] == [grown.key]
+
+
+def _protected(gang: RunningGang) -> tuple[Runs, ...]:
+    return tuple(replace(one, protected=Protection.UNPREEMPTABLE) for one in gang.runs)

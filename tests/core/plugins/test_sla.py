@@ -35,7 +35,9 @@ def test_a_group_is_permitted_once_it_waited_long_enough(
 ) -> None:
     hooks, _ = open_plugin("sla", make_snapshot(), now=now, arguments={"sla-waiting-time": "1h"})
     assert hooks.enqueueable
+    assert hooks.pipelined
     assert hooks.enqueueable(gang).vote is expected
+    assert hooks.pipelined(gang).vote is expected
 
 
 @pytest.mark.parametrize(
