@@ -9,11 +9,11 @@ from typing import Any
 
 from app.core.gangs.job_minimum import Part, pods_needed
 from app.core.gangs.task_topology import named
-from app.model.amounts import PODS
+from app.model.amounts import CPU, MEMORY, PODS
 from app.model.workload import TASK_TOPOLOGY
 from app.webhooks.minimums import default_of_job, filled_in, least_of, unsaid
 from app.webhooks.requests import added, pod_requests
-from app.webhooks.topology import NOT_HEEDED, asks_for_topology, lint_topology
+from app.webhooks.topology import asks_for_topology, lint_topology
 from app.webhooks.world import Facts
 from app.wire import quantity
 from app.wire.findings import Findings, at
@@ -27,8 +27,25 @@ from app.wire.reading import (
 )
 from app.wire.unstructured import Object, annotations, spec
 
+_SHARES = (
+    "has no effect: only pods of the class Guaranteed have cpus of their own; give each container "
+    "limits of cpu and memory, and requests that equal them or none"
+)
 _MOST_NAMED = 3
 """Tasks that one warning names."""
+
+
+def _is_guaranteed(pod: Mapping[str, Any]) -> bool:
+    """Whether each container has limits, and asks for as much."""
+    for container in (*mappings(pod.get("initContainers")), *mappings(pod.get("containers"))):
+        resources = mapping(container.get("resources"))
+        limits, requests = amounts(resources.get("limits")), amounts(resources.get("requests"))
+        if any(
+            not limits.get(name) or requests.get(name, limits[name]) != limits[name]
+            for name in (CPU, MEMORY)
+        ):
+            return False
+    return True
 
 
 def _lint_task_topology(job: Object, findings: Findings) -> None:
@@ -56,8 +73,8 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         lint_size(asked, at(path, "template.spec"), facts, findings)
         _lint_class(pod, at(path, "template.spec"), facts, findings)
         lint_topology(mapping(task.get("partitionPolicy")), at(path, "partitionPolicy"), findings)
-        if asks_for_topology(task):
-            findings.warn(at(path, "topologyPolicy"), NOT_HEEDED)
+        if asks_for_topology(task) and not _is_guaranteed(pod):
+            findings.warn(at(path, "topologyPolicy"), _SHARES)
         replicas += max(0, integer(task.get("replicas")))
     _lint_class(body, "spec", facts, findings)
     if integer(body.get("minSuccess")) > replicas:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.client import Object
+from tests.clusters.installation import ROOT, documents
 from tests.clusters.place import Place
 from tests.scenarios.confs import conf
 
@@ -33,6 +34,26 @@ def test_a_gang_goes_to_the_nodes_of_its_queue(place: Place) -> None:
     place.add_gang("ours", 2, spec={"queue": queue})
     place.wait_bound("ours", 2)
     assert nodes_of(place, "ours") == {blue}
+
+
+def test_the_queues_of_the_example_have_nodes_of_their_own(place: Place) -> None:
+    blue, green = (
+        place.add_queue(
+            item["metadata"]["name"],
+            annotations=item["metadata"].get("annotations"),
+            **item["spec"],
+        )
+        for item in documents(ROOT / "examples" / "queues" / "node-groups.yaml")
+    )
+    (of_blue,) = place.add_nodes(1, cpu="8", labels={LABEL: "blue"})
+    (of_green,) = place.add_nodes(1, cpu="8", labels={LABEL: "green"})
+    place.add_gang("blues", 2, spec={"queue": blue})
+    place.add_gang("greens", 4, spec={"queue": green})
+    place.wait_bound("blues", 2)
+    place.wait_bound("greens", 4)
+    assert (nodes_of(place, "blues"), nodes_of(place, "greens")) == ({of_blue}, {of_green})
+    place.add_gang("more", 1, spec={"queue": blue})
+    place.wait_summary("more", f"queue {blue} in node group blue: cpu 2 held and 1 asked of 2")
 
 
 def test_single_pods_stay_in_their_group_too(place: Place) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.client import Object
+from tests.clusters.installation import ROOT, documents
 from tests.clusters.place import Place
 from tests.clusters.resources import Resource
 from tests.scenarios.confs import conf
@@ -94,6 +95,22 @@ def test_members_share_out_the_numa_nodes_and_are_told(place: Place, machines: M
     found = [workloads.node_of(pod) for pod in place.wait_bound("ours", 4)]
     assert sorted(found) == sorted([*names, *names])
     assert decisions(place, "ours") == [{"numa": {n: {"cpu": "3"}}} for n in "0011"]
+
+
+def test_the_pods_of_the_example_have_their_cpus_on_one_numa_node(
+    place: Place, machines: Machines
+) -> None:
+    (job,) = documents(ROOT / "examples" / "scheduling" / "numa.yaml")
+    [task] = job["spec"]["tasks"]
+    [container] = task["template"]["spec"]["containers"]
+    machines.add(free="3,4")
+    place.add_group("ours", job["spec"]["minAvailable"])
+    pods = workloads.members("ours", task["replicas"], resources=container["resources"])
+    for pod in pods:
+        pod["metadata"]["annotations"][POLICY] = task["topologyPolicy"]
+    place.submit(pods)
+    place.wait_bound("ours", 2)
+    assert decisions(place, "ours") == [{"numa": {n: {"cpu": "1"}}} for n in "01"]
 
 
 def test_a_gang_waits_with_numbers_until_the_agent_says_that_cpus_are_free(

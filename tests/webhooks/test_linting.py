@@ -34,6 +34,13 @@ def sized(replicas: int, **requests: object) -> Object:
     return task("a", replicas, minAvailable=replicas, template={"spec": asking(**requests)})
 
 
+def test_pods_with_cpus_of_their_own_may_ask_for_a_topology_policy() -> None:
+    limits = {"resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}
+    template = {"spec": {"containers": [{"name": "c", "image": "i", **limits}]}}
+    given = job(task("a", topologyPolicy="single-numa-node", template=template))
+    assert ask("/jobs/validate", given, cluster=CLUSTER).warnings == ()
+
+
 @pytest.mark.parametrize(
     ("given", "warning"),
     [
@@ -67,8 +74,9 @@ def sized(replicas: int, **requests: object) -> Object:
         ),
         (
             job({**sized(1, cpu=1), "topologyPolicy": "single-numa-node"}),
-            "spec.tasks[0].topologyPolicy: has no effect here: pods are placed without regard to "
-            "it",
+            "spec.tasks[0].topologyPolicy: has no effect: only pods of the class Guaranteed have "
+            "cpus of their own; give each container limits of cpu and memory, and requests that "
+            "equal them or none",
         ),
         (
             job(task("a", template={"restartPolicy": "Never", "spec": pod_spec()})),
