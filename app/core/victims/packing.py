@@ -1,7 +1,8 @@
 """Whether members of several shapes have room side by side: places for all, or proof of none.
 
-A greedy packing comes first. Where it fails, and the nodes are few, a search that skips equal nodes
-finds a packing or proves that there is none, as far as its steps go.
+A greedy packing comes first. Where it fails, and there are two shapes, the best use of each node is
+worked out. For more of them, where the nodes are few, a search that skips equal nodes finds a
+packing or proves that there is none, as far as its steps go.
 """
 
 from collections.abc import Sequence
@@ -12,9 +13,12 @@ import numpy as np
 
 from app.core.victims.bounds import Counts, places_on
 from app.core.victims.problem import Places, Wanted
-from app.model.resources import Matrix
+from app.model.resources import Matrix, Rows
 
 _MOST_NODES = 64
+_NONE = -(1 << 40)
+_MOST_WORK = 20_000
+"""Of the table of two shapes: nodes times members on one of them times members."""
 
 
 class NotPacked(Enum):
@@ -40,14 +44,27 @@ class Steps:
 
 def pack(free: Matrix, wanted: Sequence[Wanted], steps: Steps) -> Places | NotPacked:
     """Places for all of ``wanted`` where so much is ``free``, shape ``(N, R)``."""
+    places = [places_on(free, each) for each in wanted]
+    if any(int(there.sum()) < each.count for there, each in zip(places, wanted, strict=True)):
+        return NotPacked.IMPOSSIBLE
+    rows: Rows = np.flatnonzero(np.logical_or.reduce([there > 0 for there in places]))
+    packed = _packed(free[rows], [each.on(rows) for each in wanted], steps)
+    if isinstance(packed, NotPacked):
+        return packed
+    return tuple(tuple(rows[list(mine)].tolist()) for mine in packed)
+
+
+def _packed(free: Matrix, wanted: Sequence[Wanted], steps: Steps) -> Places | NotPacked:
     order = largest_first(free, wanted)
     found = _greedily(free, wanted, order)
     if found is not None:
         return found
     if len(wanted) <= 1:
         return NotPacked.IMPOSSIBLE
-    if any(int(places_on(free, each).sum()) < each.count for each in wanted):
-        return NotPacked.IMPOSSIBLE
+    if len(wanted) == 2:
+        pair = _Pair(free, wanted)
+        if pair.work <= _MOST_WORK:
+            return pair.run()
     return _Search(free, wanted, order, steps).run()
 
 
@@ -84,6 +101,56 @@ def _greedily(free: Matrix, wanted: Sequence[Wanted], order: Sequence[int]) -> P
             left = left - taken[:, None] * each.request
         rows[at] = tuple(np.repeat(np.arange(len(taken)), taken).tolist())
     return tuple(rows)
+
+
+class _Pair:
+    """Two shapes: how many of one nodes have room for beside any number of the other.
+
+    The *first* shape is that with fewer places, ``K`` nodes have some for it. ``work`` tells how
+    much there is to do.
+    """
+
+    def __init__(self, free: Matrix, wanted: Sequence[Wanted]) -> None:
+        places = [places_on(free, each) for each in wanted]
+        self._first = 0 if int(places[0].sum()) <= int(places[1].sum()) else 1
+        self._free, self._wanted = free, wanted
+        self._most = places[self._first]
+        self._rest = places[1 - self._first]
+        self._rows = np.flatnonzero(self._most)
+        count = wanted[self._first].count
+        self.work = len(self._rows) * int(self._most.max(initial=0)) * count
+
+    def run(self) -> Places | NotPacked:
+        first, second = self._wanted[self._first], self._wanted[1 - self._first]
+        beside = self._beside(first, second)
+        best = np.full(first.count + 1, _NONE, dtype=np.int64)
+        best[0] = int(self._rest.sum()) - int(self._rest[self._rows].sum())
+        taken = np.zeros((len(self._rows), len(best)), dtype=np.int64)
+        for at, row in enumerate(self._rows.tolist()):
+            after = best + beside[0, at]
+            for number in range(1, int(self._most[row]) + 1):
+                more = best[:-number] + beside[number, at]
+                better = more > after[number:]
+                after[number:][better] = more[better]
+                taken[at, number:][better] = number
+            best = after
+        if best[-1] < second.count:
+            return NotPacked.IMPOSSIBLE
+        here, left = np.zeros_like(self._most), first.count
+        for at in reversed(range(len(self._rows))):
+            here[self._rows[at]] = taken[at, left]
+            left -= int(taken[at, left])
+        there = tightest_first(
+            places_on(self._free - here[:, None] * first.request, second), second.count
+        )
+        rows = [tuple(np.repeat(np.arange(len(each)), each).tolist()) for each in (here, there)]
+        return (rows[0], rows[1]) if self._first == 0 else (rows[1], rows[0])
+
+    def _beside(self, first: Wanted, second: Wanted) -> Counts:
+        """Places for the second shape beside 0, 1, 2, … of the first one, shape ``(…, K)``."""
+        free, there = self._free[self._rows], second.on(self._rows)
+        numbers = range(int(self._most.max(initial=0)) + 1)
+        return np.array([places_on(free - first.request * number, there) for number in numbers])
 
 
 class _Search:

@@ -74,24 +74,24 @@ def _cheapest(stock: Stock, allowed: Mask) -> list[int] | None:
 def _found(stock: Stock, allowed: Mask) -> list[int] | None:
     alone = sum(each.count for each in stock.wanted) <= 1
     ways = (False,) if alone else (False, True)
-    tried = [_one_way(stock, allowed, shared=shared) for shared in ways]
-    found = [chosen for chosen in tried if chosen is not None]
-    return min(found, key=lambda chosen: (stock.cost(chosen), chosen), default=None)
+    free = {shared: NodeWise(stock, allowed, shared=shared).run() for shared in ways}
+    found = _cheapest_of(stock, [sorted(chosen) for chosen in free.values() if chosen is not None])
+    if found is not None:
+        return found
+    careful: list[list[int]] = []
+    for shared in (way for way, chosen in free.items() if chosen is not None):
+        with stock.problem.together() as going:
+            chosen = NodeWise(stock, allowed, shared=shared, going=going).run()
+        careful += [] if chosen is None else [chosen]
+    return _cheapest_of(stock, careful)
 
 
-def _one_way(stock: Stock, allowed: Mask, *, shared: bool) -> list[int] | None:
-    chosen = NodeWise(stock, allowed, shared=shared).run()
-    if chosen is None:
-        return None
-    chosen = without_needless(stock, sorted(chosen))
-    if stock.problem.compatible(stock.units(chosen)):
-        return chosen
-    with stock.problem.together() as going:
-        chosen = NodeWise(stock, allowed, shared=shared, going=going).run()
-    if chosen is None:
-        return None
-    chosen = without_needless(stock, chosen)
-    return chosen if stock.problem.compatible(stock.units(chosen)) else None
+def _cheapest_of(stock: Stock, sets: Sequence[Sequence[int]]) -> list[int] | None:
+    """The cheapest of these sets that may go together, without what they have room without."""
+    lean = [without_needless(stock, chosen) for chosen in sets]
+    lean.sort(key=lambda chosen: (stock.cost(chosen), chosen))
+    may_go = (chosen for chosen in lean if stock.problem.compatible(stock.units(chosen)))
+    return next(may_go, None)
 
 
 def _proven(stock: Stock, chosen: Sequence[int]) -> Places | None:
