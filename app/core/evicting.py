@@ -179,11 +179,13 @@ class Evicting:
 
     def still_allows(self, judgement: Judgement, rows: Collection[int]) -> bool:
         """See :meth:`Judgement.still_allows`."""
-        if not (judgement.lets_go(rows) and self._disruptions.allow(rows)):
+        preemptor = judgement.preemptor
+        may_go = self._disruptions.allow(rows, coming_to=preemptor.coming_to)
+        if not (may_go and judgement.lets_go(rows)):
             return False
         if judgement.tier is None:
             return True
-        tier, preemptor = self._tiers[judgement.tier], judgement.preemptor
+        tier = self._tiers[judgement.tier]
         snapshot = self.ledger.snapshot
         kinds = snapshot.running.kinds.codes
         samples = {int(kinds[at]): at for at in rows}

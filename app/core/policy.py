@@ -20,8 +20,8 @@ from app.model.conf import PluginConf, SchedulerConf
 from app.model.eviction import EvictionAction
 from app.model.exchange import Exchange
 from app.model.gang import Gang, Task
-from app.model.ids import QueueName
-from app.model.parts import Part
+from app.model.ids import GroupKey, QueueName
+from app.model.parts import NO_SUB_GROUP, Part
 from app.model.pod import Pod
 from app.model.reason import Cause, Refusal
 from app.model.resources import Mask, Matrix, Rows, Scores, Vector
@@ -158,6 +158,13 @@ class Preemptor:
     gang: Gang
     tasks: Sequence[Task]
     asked: Vector
+
+    def coming_to(self, key: GroupKey) -> Sequence[Part]:
+        """What members count for that come to the gang of ``key``: none but to its own."""
+        if key != self.gang.key:
+            return ()
+        known = self.gang.sub_group_of
+        return [Part(task.role, known.get(task.uid, NO_SUB_GROUP)) for task in self.tasks]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

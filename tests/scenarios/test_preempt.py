@@ -6,6 +6,7 @@ otherwise, the scenario says so.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import pytest
@@ -179,6 +180,24 @@ def test_a_job_behind_gates_of_others_preempts_once_they_are_gone(
         place.api.patch(PODS, about[0], change, namespace=place.name)
     place.wait_bound("high", 2)
     assert len(place.bound("low")) == 2
+
+
+def test_a_member_goes_for_a_higher_one_that_its_own_job_needs(place: Place, ranks: Ranks) -> None:
+    """Inside a job: no spec does that, and it is the second half of Volcano's action.
+
+    The ps was lost, and a pod of another scheduler has its room. The job needs it and two workers.
+    """
+    (node,) = place.add_nodes(1, cpu="4")
+    place.add_group("job", 3, priorityClassName=ranks.low, minTaskMember={"ps": 1, "worker": 2})
+    ps = workloads.pod("ps", group="job", role="ps", priorityClassName=ranks.high)
+    fields = {"role": "worker", "priorityClassName": ranks.low}
+    place.submit([ps, *workloads.members("job", 3, **fields)])
+    place.wait_bound("job", 4)
+    place.delete_pod("ps")
+    place.submit_one(workloads.pod("foreign", scheduler="other", nodeName=node))
+    place.submit_one(ps)
+    place.wait_pod_bound("ps")
+    assert Counter(map(workloads.role_of, place.bound("job"))) == {"ps": 1, "worker": 2}
 
 
 def test_a_lower_pod_goes_that_a_higher_one_may_not_be_beside(place: Place, ranks: Ranks) -> None:

@@ -124,6 +124,7 @@ class VictimSearch:
             snapshot.running,
             snapshot.gangs,
             account_of=cycle.ledger.gang,
+            coming_to=self._preemptor.coming_to,
             lost=self._work.lost,
         )
         wanted = [

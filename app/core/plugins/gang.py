@@ -31,7 +31,6 @@ from app.core.protection.gang_minimum import spares
 from app.model.amounts import PODS
 from app.model.conf import PluginConf
 from app.model.gang import Gang
-from app.model.parts import NO_SUB_GROUP, Part
 from app.model.reason import Cause, Refusal, Shortfall
 
 SUB_GROUPS = "sub-groups"
@@ -62,12 +61,7 @@ def _open(session: Session) -> Hooks:
     def may_go(preemptor: Preemptor, candidate: Candidate) -> bool:
         """Whether the gang keeps its minimum; its own members come in the stead of others."""
         gang = candidate.gang
-        coming: list[Part] = []
-        if gang.key == preemptor.gang.key:
-            coming = [
-                Part(task.role, gang.sub_group_of.get(task.uid, NO_SUB_GROUP))
-                for task in preemptor.tasks
-            ]
+        coming = preemptor.coming_to(gang.key)
         return spares(gang, ledger.gang(gang), (candidate.part,), coming=coming)
 
     rule = EvictionRule(

@@ -6,7 +6,7 @@ may not.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,11 +17,15 @@ from app.core.protection.job_budgets import has_budget, may_be_missing
 from app.core.protection.run_time import has_run_for, minimum_run_time
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, PodUid
+from app.model.parts import Part
 from app.model.resources import Mask, Rows
 
 POD_BUDGET = "protected by a PodDisruptionBudget"
 JOB_BUDGET = "protected by a job disruption budget"
 RUN_TIME = "in the minimum run time of their queue"
+
+ComingTo = Callable[[GroupKey], Sequence[Part]]
+"""What members count for that come to a gang, in the stead of others."""
 
 
 class Disruptions:
@@ -61,13 +65,13 @@ class Disruptions:
         least = self._run_times.get(gang.queue) if gang is not None else None
         return 0.0 if least is None else (float(running.started[at]) or self._now) + least
 
-    def allow(self, rows: Collection[int]) -> bool:
-        """Whether all of these may go together."""
+    def allow(self, rows: Collection[int], *, coming_to: ComingTo) -> bool:
+        """Whether all of these may go together, while ``coming_to`` says what comes to gangs."""
         if self._run_times and not self._have_run(np.array(list(rows), dtype=np.intp)).all():
             return False
         if self._exceed_a_budget(rows) or self._exceed_a_job_budget(rows):
             return False
-        return not self._leave_a_part_short(rows)
+        return not self._leave_a_part_short(rows, coming_to)
 
     def _have_run(self, rows: Rows) -> Mask:
         running = self._ledger.snapshot.running
@@ -123,7 +127,7 @@ class Disruptions:
                     return True
         return False
 
-    def _leave_a_part_short(self, rows: Collection[int]) -> bool:
+    def _leave_a_part_short(self, rows: Collection[int], coming_to: ComingTo) -> bool:
         """Whether a gang keeps members, and too few of a role or too few whole sub-groups."""
         snapshot, ledger = self._ledger.snapshot, self._ledger
         running = snapshot.running
@@ -132,8 +136,8 @@ class Disruptions:
             staying = {at for at in there if running.pods[at].uid not in ledger.evicted}
             leaving = staying.intersection(rows)
             parts = [running.parts[at] for at in leaving if running.counted[at]]
-            gang = snapshot.gangs[key]
-            if leaving != staying and not spares(gang, ledger.gang(gang), parts):
+            gang, come = snapshot.gangs[key], coming_to(key)
+            if leaving != staying and not spares(gang, ledger.gang(gang), parts, coming=come):
                 return True
         return False
 

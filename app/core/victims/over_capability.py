@@ -124,6 +124,7 @@ class _Search:
             running,
             ledger.snapshot.gangs,
             account_of=ledger.gang,
+            coming_to=self._for.coming_to,
             lost=self._lost,
         )
         self._shares = opened.queue_shares

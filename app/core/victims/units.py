@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.accounts import GangAccount
+from app.core.protection.gang_minimum import spares
 from app.model.gang import Gang
 from app.model.ids import GroupKey
-from app.model.parts import NO_SUB_GROUP, Part
+from app.model.parts import Part
 from app.model.resources import Rows, Vector
 from app.model.running import Running
 
@@ -101,6 +102,10 @@ def lost_work(
     return lost
 
 
+def _none_come(_key: GroupKey) -> Sequence[Part]:
+    return ()
+
+
 def units_of(
     rows: Rows,
     running: Running,
@@ -108,13 +113,16 @@ def units_of(
     *,
     account_of: Callable[[Gang], GangAccount],
     lost: NDArray[np.int64],
+    coming_to: Callable[[GroupKey], Sequence[Part]] = _none_come,
 ) -> tuple[Unit, ...]:
     """The units that the pods at ``rows`` make, in their order: those that go first in front.
 
     ``rows`` are positions of the pods that may go, ``lost`` as of :func:`lost_work`, ``account_of``
-    what ``gangs`` have now. Of a gang that :attr:`~app.model.gang.Gang.ends_whole`, or that has no
-    more than its minimum, all pods go together; not when one of them is not among ``rows``. A whole
-    gang stands where its last pod does.
+    what ``gangs`` have now, ``coming_to`` what members count for that come to a gang: then others
+    of it may go in their stead, and it does not end. Of a gang that
+    :attr:`~app.model.gang.Gang.ends_whole`, or that has no more than its minimum, all pods go
+    together; not when one of them is not among ``rows``. A whole gang stands where its last pod
+    does.
     """
     work: list[int] = lost.tolist()
     priorities: list[int] = running.priorities.tolist()
@@ -129,14 +137,16 @@ def units_of(
         gang = gangs[key]
         base = gang.priority
         alone = is_single(gang, size=sizes[key])
+        come, spare = coming_to(key), 1
         singles: Sequence[int] = members
-        spare = 1
         if not alone:
-            singles, spare = _beyond_minimum(gang, members, running, account_of)
+            singles, spare = _beyond_minimum(
+                gang, members, running, account=account_of(gang), coming=come
+            )
         for at in singles:
             priority = max(priorities[at], base)
             single[at] = Unit((at,), key, False, False, spare, priority, work[at])
-        if not alone and len(members) == sizes[key]:
+        if not (alone or come) and len(members) == sizes[key]:
             whole[members[-1]] = Unit(
                 pods=tuple(sorted(members)),
                 gang=key,
@@ -154,28 +164,16 @@ def _beyond_minimum(
     gang: Gang,
     members: Sequence[int],
     running: Running,
-    account_of: Callable[[Gang], GangAccount],
+    *,
+    account: GangAccount,
+    coming: Sequence[Part],
 ) -> tuple[Sequence[int], int]:
     """The members that may go by themselves, and how many of them at most."""
     if gang.ends_whole:
         return (), 0
-    account = account_of(gang)
-    spare = account.ready - gang.min_member
+    spare = account.ready + len(coming) - gang.min_member
     if spare <= 0:
         return (), 0
     parts = {running.parts[at] for at in members}
-    free = {part for part in parts if _can_do_without(part, gang, account)}
+    free = {part for part in parts if spares(gang, account, (part,), coming=coming)}
     return [at for at in members if running.parts[at] in free], spare
-
-
-def _can_do_without(part: Part, gang: Gang, account: GangAccount) -> bool:
-    """Whether roles and sub-groups of ``gang`` have their minimums without one such member."""
-    role, sub_group = part
-    left = Counter(account.role_ready)
-    left[role] -= 1
-    if gang.lacking_of_roles(left):
-        return False
-    whole = Counter(account.sub_group_ready)
-    if sub_group != NO_SUB_GROUP:
-        whole[sub_group] -= 1
-    return not gang.lacking_of_policies(whole)

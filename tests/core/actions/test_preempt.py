@@ -137,6 +137,22 @@ def test_one_sub_group_goes_and_the_other_stays_whole() -> None:
     assert victims(outcome) == {"low-1", "low-3"}
 
 
+def test_members_of_a_job_go_for_one_of_higher_priority_that_its_minimum_needs() -> None:
+    (ps,) = members("job", 1, role="ps", priority=9)
+    low = in_parts("job", [Part("worker")] * 4, minimum=3)
+    job = replace(
+        low.gang,
+        waiting=(ps,),
+        counts=replace(low.gang.counts, pending=1),
+        role_minimum={"ps": 1, "worker": 2},
+        role_ready={"worker": 4},
+        role_valid={"worker": 4, "ps": 1},
+    )
+    outcome = contended(job, running=[low], nodes=cores(4), by=BY)
+    assert victims(outcome) == {"job-3"}
+    assert places(eviction_for(outcome, "job")) == {"job-ps-0": "n0"}
+
+
 def in_parts(name: str, parts: Sequence[Part], *, minimum: int) -> RunningGang:
     """Members on one node that count for these parts."""
     made = running_gang(name, [0] * len(parts), minimum=minimum)
