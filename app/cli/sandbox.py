@@ -24,6 +24,10 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     cpu: Annotated[str, typer.Option(envvar="PUMICE_CPU", help="CPU of each node.")] = "4",
     memory: Annotated[str, typer.Option(envvar="PUMICE_MEMORY", help="Memory of each.")] = "16Gi",
     gpus: Annotated[int, typer.Option(envvar="PUMICE_GPUS", min=0, help="GPUs of each.")] = 0,
+    racks: Annotated[
+        int,
+        typer.Option(envvar="PUMICE_RACKS", min=0, help="Racks of the nodes, as HyperNodes."),
+    ] = 0,
     port: Annotated[
         int, typer.Option(envvar="PUMICE_PORT", min=0, max=65535, help="API port; 0: any.")
     ] = 0,
@@ -69,6 +73,8 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     for flag, quantity in (("--cpu", cpu), ("--memory", memory)):
         if not is_positive(quantity):
             _refuse(f"{flag}: {quantity!r} is no quantity such as 4, 500m or 16Gi")
+    if racks > nodes:
+        _refuse(f"--racks {racks}: there are only {nodes} nodes (--nodes)")
     if form == "b" and control_plane == "embedded":
         _refuse("--form b needs --control-plane real")
     from app.main import sandbox as embedded
@@ -76,7 +82,7 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
 
     with tempfile.TemporaryDirectory(prefix="pumice-sandbox-") as folder:
         options = embedded.SandboxOptions(
-            nodes=NodeSpec(count=nodes, cpu=cpu, memory=memory, gpus=gpus),
+            nodes=NodeSpec(count=nodes, cpu=cpu, memory=memory, gpus=gpus, racks=racks),
             folder=Path(folder),
             port=port,
             extender_port=extender_port,

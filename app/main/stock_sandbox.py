@@ -41,9 +41,11 @@ from app.sandbox.controlplane.plane import ControlPlane
 from app.sandbox.controlplane.processes import NotReady, Process
 from app.sandbox.kubelet import STOP_S, Kubelet
 from app.sandbox.nodes import node_documents
+from app.sandbox.racks import rack_documents
 from app.settings.extender import ExtenderSettings
 from app.wire import manifests
 from app.wire.documents import Document, condition
+from app.wire.kinds import HYPER_NODES
 from app.wire.objects.containers import MARKER
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -186,6 +188,8 @@ async def _install(client: ApiClient, options: SandboxOptions) -> None:
         nodes = node_documents(options.nodes, now=WallClock().now())
         await asyncio.gather(*(client.create(NODES, node) for node in nodes))
         await _until(lambda: _kinds_are_served(client))
+        for rack in rack_documents(options.nodes):
+            await client.create(HYPER_NODES.path(), rack)
         await _until(lambda: _pods_are_prepared(client, options.form))
 
 

@@ -24,6 +24,7 @@ from app.sandbox.nodes import NodeSpec, node_documents
 from app.sandbox.old_events import OldEvents
 from app.sandbox.orphans import OrphanCollector
 from app.sandbox.ports import ExtenderClient
+from app.sandbox.racks import rack_documents
 from app.sandbox.scheduler.loop import LoopConfig, SchedulerLoop
 from app.sandbox.store_kubelet_api import StoreKubeletApi
 from app.wire.documents import Document
@@ -95,8 +96,9 @@ def build_sandbox(
     server = ApiServer(
         clock=clock, crds=crds, admission=admission, stock_types=stock_types, seed=seed
     )
-    for node in node_documents(nodes or NodeSpec(), now=clock.now()):
-        server.create(node)
+    spec = nodes or NodeSpec()
+    for document in (*node_documents(spec, now=clock.now()), *rack_documents(spec)):
+        server.create(document)
     kubelet = Kubelet(
         StoreKubeletApi(server),
         clock=clock,

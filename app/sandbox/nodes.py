@@ -10,6 +10,8 @@ from app.sandbox.clock import timestamp
 from app.wire.documents import Document
 
 GPU = "nvidia.com/gpu"
+RACK = "pumice.sh/rack"
+"""Label of nodes: the rack they are in."""
 _CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "has no disk pressure"),
@@ -20,12 +22,16 @@ _CONDITIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """``count`` equal nodes; quantities are written as in manifests."""
+    """``count`` equal nodes; quantities are written as in manifests.
+
+    ``racks`` of them stand in a row, each with as many nodes as the next, or one more; 0: none.
+    """
 
     count: int = 10
     cpu: str = "4"
     memory: str = "16Gi"
     gpus: int = 0
+    racks: int = 0
     pods: int = 110
     prefix: str = "node"
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -41,11 +47,16 @@ def node_name(spec: NodeSpec, index: int) -> str:
     return f"{spec.prefix}-{index:05d}"
 
 
+def rack_name(rack: int) -> str:
+    return f"rack-{rack}"
+
+
 def node_documents(spec: NodeSpec, *, now: float) -> list[Document]:
-    return [_node(spec, node_name(spec, index), now=now) for index in range(spec.count)]
+    return [_node(spec, index, now=now) for index in range(spec.count)]
 
 
-def _node(spec: NodeSpec, name: str, *, now: float) -> Document:
+def _node(spec: NodeSpec, index: int, *, now: float) -> Document:
+    name = node_name(spec, index)
     capacity = {
         "cpu": spec.cpu,
         "memory": spec.memory,
@@ -55,6 +66,8 @@ def _node(spec: NodeSpec, name: str, *, now: float) -> Document:
     if spec.gpus:
         capacity[GPU] = str(spec.gpus)
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **spec.labels}
+    if spec.racks:
+        labels[RACK] = rack_name(index * spec.racks // spec.count)
     return {
         "apiVersion": "v1",
         "kind": "Node",

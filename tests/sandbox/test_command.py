@@ -19,6 +19,18 @@ def nodes(sandbox: Started) -> list[str]:
     return [node["metadata"]["name"] for node in listed]
 
 
+def racks_of(sandbox: Started) -> list[str]:
+    with Client(base_url=sandbox.said("API server"), timeout=10) as client:
+        listed = client.get("/api/v1/nodes").json()["items"]
+    return [node["metadata"]["labels"]["pumice.sh/rack"] for node in listed]
+
+
+def tiers(sandbox: Started) -> dict[str, int]:
+    with Client(base_url=sandbox.said("API server"), timeout=10) as client:
+        listed = client.get("/apis/topology.volcano.sh/v1alpha1/hypernodes").json()["items"]
+    return {it["metadata"]["name"]: it["spec"]["tier"] for it in listed}
+
+
 def folders(log: Path) -> list[Path]:
     return list(log.parent.glob("pumice-sandbox-*"))
 
@@ -97,6 +109,7 @@ def test_a_port_in_use_is_said_in_one_line(flag: str, kind: str, tmp_path: Path)
         (["--cpu=many"], "--cpu: 'many' is no quantity such as 4, 500m or 16Gi"),
         (["--memory=-1Gi"], "--memory: '-1Gi' is no quantity such as 4, 500m or 16Gi"),
         (["--cpu=0"], "--cpu: '0' is no quantity such as 4, 500m or 16Gi"),
+        (["--nodes=2", "--racks=3"], "--racks 3: there are only 2 nodes (--nodes)"),
         (["--form=b"], "--form b needs --control-plane real"),
     ],
     ids=lambda it: " ".join(it) if isinstance(it, list) else "",
@@ -107,7 +120,15 @@ def test_what_makes_no_sense_is_said_in_one_line(flags: list[str], complaint: st
 
 @pytest.mark.parametrize(
     "flag",
-    ["--nodes=-1", "--nodes=many", "--gpus=-1", "--port=70000", "--form=d", "--control-plane=toy"],
+    [
+        "--nodes=-1",
+        "--nodes=many",
+        "--gpus=-1",
+        "--racks=-1",
+        "--port=70000",
+        "--form=d",
+        "--control-plane=toy",
+    ],
 )
 def test_what_no_option_takes_names_the_option(flag: str) -> None:
     code, text = refused(flag)
@@ -142,6 +163,13 @@ def test_a_configuration_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.sandbox
+def test_racks_are_labels_of_nodes_and_hyper_nodes(tmp_path: Path) -> None:
+    with started(tmp_path / "log", "--nodes=5", "--racks=2") as sandbox:
+        assert racks_of(sandbox) == ["rack-0", "rack-0", "rack-0", "rack-1", "rack-1"]
+        assert tiers(sandbox) == {"rack-0": 1, "rack-1": 1, "spine": 2}
+
+
+@pytest.mark.sandbox
 def test_options_are_variables_too(tmp_path: Path) -> None:
     environment = {"PUMICE_NODES": "3", "PUMICE_CONTROL_PLANE": "embedded"}
     with started(tmp_path / "log", env=environment) as sandbox:
@@ -156,5 +184,13 @@ def test_help_names_every_option() -> None:
         text=True,
         check=True,
     ).stdout
-    for option in ("--nodes", "--cpu", "--memory", "--gpus", "--control-plane", "--form"):
+    for option in (
+        "--nodes",
+        "--cpu",
+        "--memory",
+        "--gpus",
+        "--racks",
+        "--control-plane",
+        "--form",
+    ):
         assert option in told
