@@ -2,19 +2,22 @@
 
 While a cycle plans on its snapshot, limits may be lowered and single gangs be planned on demand.
 What both decided may be too much for a queue or for one above it. So the cycle's decisions are
-taken up one by one on a ledger of the newer snapshot, by the same rules; nodes are not chosen
-again, and whether they have room is for the publisher to see.
+taken up one by one on a ledger of the newer snapshot, by the same rules, those of plugins about
+nodes among them; nodes are not chosen again, and whether they have room is for the publisher to
+see.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from app.core.actions.enqueue import ballot, comes_in_anyway, shut_out
 from app.core.ledger import Ledger
 from app.core.points import Opened
-from app.core.policy import Policies
+from app.core.policy import NodesNow, Policies
 from app.core.tiers import open_policies
-from app.model.gang import Gang
+from app.model.gang import Gang, Task
 from app.model.ids import GroupKey
 from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
@@ -107,5 +110,17 @@ def _allot(ledger: Ledger, opened: Opened, gang: Gang, decided: GangPlacement) -
         limits = opened.borrowable if opened.borrows else opened.allocatable
         if limits(gang.queue, task) is not None:
             return False
+        node = NodesNow(np.array([row], dtype=np.intp), ledger.idle[[row]].T)
+        if not _obeys(opened, gang, task, node):
+            return False
         ledger.place(gang, task, node=row)
     return True
+
+
+def _obeys(opened: Opened, gang: Gang, task: Task, node: NodesNow) -> bool:
+    """Whether the rules of plugins let ``task`` have that one node still."""
+    return all(
+        bool(rule.allows(gang, task, node)[0])
+        for rule in opened.node_rules
+        if rule.key(gang, task) is not None
+    )

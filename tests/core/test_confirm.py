@@ -15,9 +15,10 @@ from app.core.tiers import build
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName, group_key
+from app.model.numa import Cpus, NumaLayout, NumaNeed, NumaNode, NumaPolicy
 from app.model.plan import GangPlacement, Placement, Plan
-from app.model.snapshot import NominatedRoom, Snapshot
-from app.model.workload import GroupPhase, QueueState
+from app.model.snapshot import MemberPlace, NominatedRoom, Snapshot
+from app.model.workload import NODE_GROUP, GroupPhase, NodeGroupRules, QueueState
 from tests.builders import (
     AXIS,
     make_amounts,
@@ -241,3 +242,41 @@ def test_what_was_borrowed_stands_within_what_its_queue_may_really_hold() -> Non
     assert lent(capability=make_amounts(cpu=5000)) == []
     assert lent(state=QueueState.CLOSED) == []
     assert lent(name=QueueName("another")) == [], "it is gone"
+
+
+@pytest.mark.parametrize(("held", "stands"), [(0, True), (1, False)])
+def test_limits_per_node_group_count_what_was_taken_meanwhile(held: int, stands: bool) -> None:
+    """A plan on demand gave the queue a core of the group while the cycle planned two of two."""
+    rules = NodeGroupRules(required=("a",))
+    queue = make_queue("q", node_groups=rules, node_group_limits={"a": make_amounts(cpu=2000)})
+    nodes = (make_node("n", cpu=9000, labels={NODE_GROUP: "a"}),)
+    comes, other = (
+        gang_of(name, size, queue=QueueName("q")) for name, size in (("comes", 2), ("other", 0))
+    )
+    by = rigs.policies((("gang",), ("predicates", "nodegroup")))
+    before = make_snapshot(nodes=nodes, gangs=(comes, other), queues=(queue,))
+    decided = planner.plan(before, by, now=NOW, shapes=None)
+    assert [each.gang for each in decided.placed] == [comes.key]
+    place = MemberPlace(NodeName("n"), "", vector(cpu=held))
+    later = replace(before, places={other.key: (place,)})
+    found = confirmed(decided, by, snapshot=later, now=NOW)
+    assert bool(found.placed) is stands
+
+
+@pytest.mark.parametrize(("free", "stands"), [((8, 8), True), ((4, 8), False)])
+def test_numa_nodes_count_what_was_taken_meanwhile(free: Cpus, stands: bool) -> None:
+    need = NumaNeed(NumaPolicy.SINGLE_NUMA_NODE, (5,))
+    layout = NumaLayout(NumaPolicy.SINGLE_NUMA_NODE, True, (0, 1), (8, 8))
+    waiting = rigs.members("g", 2, shape=rigs.sized(5, numa=need))
+    gang = make_gang("g", waiting=waiting)
+    by = rigs.policies((("gang",), ("predicates", "numa-aware")))
+    before = make_snapshot(
+        nodes=(make_node("n", cpu=16_000),),
+        gangs=(gang,),
+        numa={NodeName("n"): NumaNode(layout, (8, 8), (0, 0))},
+    )
+    decided = planner.plan(before, by, now=NOW, shapes=None)
+    assert [each.gang for each in decided.placed] == [gang.key]
+    later = replace(before, numa={NodeName("n"): NumaNode(layout, free, (0, 0))})
+    found = confirmed(decided, by, snapshot=later, now=NOW)
+    assert bool(found.placed) is stands
