@@ -13,7 +13,7 @@ from app.model.amounts import CPU, MEMORY, PODS
 from app.model.workload import TASK_TOPOLOGY
 from app.webhooks.minimums import default_of_job, filled_in, least_of, unsaid
 from app.webhooks.requests import added, pod_requests
-from app.webhooks.topology import asks_for_topology, lint_topology
+from app.webhooks.topology import asks_for_topology
 from app.webhooks.world import Facts
 from app.wire import quantity
 from app.wire.findings import Findings, at
@@ -63,7 +63,6 @@ def _lint_task_topology(job: Object, findings: Findings) -> None:
 def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
     """A job: pods that fit nowhere, minima out of reach, unknown classes, what has no effect."""
     body = mapping(job.get("spec"))
-    lint_topology(body, "spec", findings)
     _lint_task_topology(job, findings)
     replicas = 0
     for index, task in enumerate(mappings(body.get("tasks"))):
@@ -72,7 +71,6 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         asked = pod_requests(pod)
         lint_size(asked, at(path, "template.spec"), facts, findings)
         _lint_class(pod, at(path, "template.spec"), facts, findings)
-        lint_topology(mapping(task.get("partitionPolicy")), at(path, "partitionPolicy"), findings)
         if asks_for_topology(task) and not _is_guaranteed(pod):
             findings.warn(at(path, "topologyPolicy"), _SHARES)
         replicas += max(0, integer(task.get("replicas")))

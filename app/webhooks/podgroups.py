@@ -12,7 +12,6 @@ from app.webhooks.topology import (
     BOTH_TIERS,
     check_topology,
     has_both_tiers,
-    lint_topology,
 )
 from app.webhooks.world import Facts, Request, World
 from app.wire import kinds
@@ -66,7 +65,10 @@ def _check_queue(queue: str, facts: Facts, findings: Findings) -> None:
 
 
 def _lint_sub_group(policy: Mapping[str, Any], path: str, findings: Findings) -> None:
-    lint_topology(policy, path, findings)
+    if policy.get("networkTopology") and not policy.get("matchLabelKeys"):
+        findings.warn(
+            at(path, "networkTopology"), "no pod is in a sub-group without matchLabelKeys"
+        )
     if integer(policy.get("minSubGroups")) > 0 and not policy.get("matchLabelKeys"):
         findings.warn(
             at(path, "minSubGroups"),
@@ -86,7 +88,6 @@ def _lint(group: Object, facts: Facts, findings: Findings) -> None:
         facts=facts,
         findings=findings,
     )
-    lint_topology(spec, "spec", findings)
     for index, policy in enumerate(mappings(spec.get("subGroupPolicy"))):
         _lint_sub_group(policy, at("spec.subGroupPolicy", index), findings)
     roles = sum(integer(least) for least in mapping(spec.get("minTaskMember")).values())

@@ -10,8 +10,6 @@ BOTH_TIERS = (
     "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously"
 )
 
-NOT_HEEDED = "has no effect here: pods are placed without regard to it"
-
 
 def asks_for_topology(task: Mapping[str, Any]) -> bool:
     """Whether a task's ``topologyPolicy`` says something."""
@@ -30,12 +28,6 @@ def check_topology(holder: Mapping[str, Any], path: str, findings: Findings) -> 
     """``networkTopology`` of what is at ``path``."""
     if has_both_tiers(holder):
         findings.refuse(at(path, "networkTopology"), BOTH_TIERS)
-
-
-def lint_topology(holder: Mapping[str, Any], path: str, findings: Findings) -> None:
-    """``networkTopology`` of what is at ``path``, which keeps no pods together here."""
-    if holder.get("networkTopology"):
-        findings.warn(at(path, "networkTopology"), NOT_HEEDED)
 
 
 def check_partitions(

@@ -7,6 +7,7 @@ from tests.proofs.piece import Piece, faults, properties
 _PLANNER = "tests/core/test_planner_properties.py"
 _BEARABLE = "tests/core/test_bears_more.py"
 _ENGINE = "tests/core/placement"
+_DOMAINS = "tests/core/test_domain_oracle.py"
 _VICTIMS = "tests/core/victims"
 _CACHE_MACHINE = "tests/cache/test_state_machine.py"
 _BARRIER = "tests/service/calls/test_barrier_machine.py"
@@ -18,7 +19,10 @@ PIECES: tuple[Piece, ...] = (
     *properties("engine", _ENGINE, shares=10),
     *properties("bearable", _BEARABLE, shares=10),
     *properties("victims", _VICTIMS, shares=10),
-    *properties("core", "tests/core", without=(_PLANNER, _BEARABLE, _ENGINE, _VICTIMS), shares=10),
+    *properties("domains", _DOMAINS, shares=10),
+    *properties(
+        "core", "tests/core", without=(_PLANNER, _BEARABLE, _ENGINE, _VICTIMS, _DOMAINS), shares=10
+    ),
     *properties("cache-machine", _CACHE_MACHINE, shares=20),
     *properties("cache", "tests/cache", without=(_CACHE_MACHINE,), shares=2),
     *properties("barrier", _BARRIER, shares=4),

@@ -64,15 +64,6 @@ def test_pods_with_cpus_of_their_own_may_ask_for_a_topology_policy() -> None:
             "lists no hosts; write --ps=TASK or --worker=TASK or --chief=TASK or --evaluator=TASK",
         ),
         (
-            job(networkTopology={"mode": "hard", "highestTierAllowed": 1}),
-            "spec.networkTopology: has no effect here: pods are placed without regard to it",
-        ),
-        (
-            job(task("a", 2, partitionPolicy={**HALVES, "networkTopology": {"mode": "soft"}})),
-            "spec.tasks[0].partitionPolicy.networkTopology: has no effect here: pods are placed "
-            "without regard to it",
-        ),
-        (
             job({**sized(1, cpu=1), "topologyPolicy": "single-numa-node"}),
             "spec.tasks[0].topologyPolicy: has no effect: only pods of the class Guaranteed have "
             "cpus of their own; give each container limits of cpu and memory, and requests that "
@@ -94,8 +85,6 @@ def test_pods_with_cpus_of_their_own_may_ask_for_a_topology_policy() -> None:
         "class",
         "success",
         "plugin",
-        "network",
-        "partitions",
         "numa",
         "field",
         "claim",
@@ -265,3 +254,9 @@ def test_a_minimum_that_the_first_tasks_reach_is_not(given: Object) -> None:
 def test_a_job_that_fits_gets_none() -> None:
     given = job(sized(2, cpu=2, memory="1Gi"), queue="small", priorityClassName="high")
     assert ask("/jobs/validate", given, cluster=CLUSTER).warnings == ()
+
+
+def test_what_is_asked_of_the_network_is_not_warned_of() -> None:
+    halves = {**HALVES, "networkTopology": {"mode": "soft"}}
+    given = job(task("a", 2, partitionPolicy=halves), networkTopology={"mode": "hard"})
+    assert warnings_of(given) == ()

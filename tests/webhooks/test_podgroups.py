@@ -102,13 +102,9 @@ def test_errors_are_joined() -> None:
             "spec.minTaskMember: the roles need 3 members together, minMember is 2",
         ),
         (
-            {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}},
-            "spec.networkTopology: has no effect here: pods are placed without regard to it",
-        ),
-        (
             {"subGroupPolicy": [{"name": "a", "networkTopology": {"mode": "hard"}}]},
-            "spec.subGroupPolicy[0].networkTopology: has no effect here: pods are placed without "
-            "regard to it",
+            "spec.subGroupPolicy[0].networkTopology: no pod is in a sub-group without "
+            "matchLabelKeys",
         ),
         (
             {"subGroupPolicy": [{"name": "a", "minSubGroups": 1, "matchLabelKeys": []}]},

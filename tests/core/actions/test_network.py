@@ -175,7 +175,7 @@ def test_members_beyond_the_minimum_stay_in_the_domain() -> None:
 
 
 def test_members_of_several_shapes_are_packed_where_one_by_one_leaves_gaps() -> None:
-    waiting = (*members("g", 2, cpu=2, role="s"), *members("g", 2, cpu=3, role="l"))
+    waiting = (*members("g", 2, cpu=2, role="a"), *members("g", 2, cpu=3, role="b"))
     gang = make_gang("g", waiting=waiting, topology=hard(1))
     outcome = plan(gang, sizes=(5, 5, 1, 1, 1, 1))
     assert Counter(outcome.nodes("g").values()) == {"n0": 2, "n1": 2}
