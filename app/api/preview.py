@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
 from app.core.preview import CapabilityPreview
+from app.core.victims.units import is_single
 from app.model.amounts import Amounts, amounts
 from app.model.ids import QueueName
 from app.model.resources import Vector
@@ -133,10 +134,12 @@ def _pods_to_go(preview: CapabilityPreview) -> tuple[PodToGo, ...]:
         return ()
     snapshot = preview.snapshot
     running = snapshot.running
+    sizes = Counter(running.gangs)
     found: list[PodToGo] = []
     for unit in preview.given_up.units:
         gang = snapshot.gangs[unit.gang]
-        kind = "gang" if unit.ends_gang else "single" if gang.is_of_one else "surplus"
+        single = is_single(gang, size=sizes[unit.gang])
+        kind = "gang" if unit.ends_gang else "single" if single else "surplus"
         for at in unit.pods:
             pod, request = running.pods[at], dict(snapshot.axis.amounts(running.requests[at]))
             priority = int(running.priorities[at])

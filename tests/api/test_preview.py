@@ -26,12 +26,12 @@ TWO = make_shape(cpu=2000)
 
 
 def full(*, sharing: str = "capacity", **queue: Any) -> Rig:
-    """Five pods of two cores: two beyond the minimum of ``g``, one that is not preemptable."""
+    """Five pods of two cores: three beyond the minimum of ``g``, one that is not preemptable."""
     rig = Rig()
     rig.parts.configuration.load(CONF.format(sharing=sharing))
     rig.node("n1", cpu=12_000)
     rig.queue(make_queue("default", **queue))
-    rig.group("g", minimum=2)
+    rig.group("g", minimum=1)
     for number in range(4):
         rig.pod(f"g-{number}", group="g", node=NodeName("n1"), phase="Running", shape=TWO)
     kept = {"volcano.sh/preemptable": "false"}

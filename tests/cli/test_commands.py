@@ -51,6 +51,7 @@ FLAGS = {
     "queue operate": "-n --name -w --weight -a --action",
     "queue get": "-n --name -o",
     "queue list": "-o",
+    "queue preview": "-n --name --capability --extender-url -o",
     "jobflow create": "-f --file",
     "jobflow list": "-n --namespace --all-namespaces -o",
     "jobflow get": "-n --namespace -N --name -o",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from app.controllers import inherited
+from app.core.gangs.stranded import STRANDED_ACTION, STRANDED_AFTER
 from app.model.amounts import amounts
 from app.model.integers import int64
 from app.wire import quantity
@@ -73,8 +74,8 @@ def key_of_owner(in_namespace: str, owner_uid: str) -> Key:
 def group_for(pod: Object, owner: Object | None, *, inherit: bool) -> Object:
     """The PodGroup; ``owner`` is the controller where it could be read. DecodeError: bad requests.
 
-    Without ``inherit`` the owner's annotations say nothing; with it, those of ``volcano.sh/`` are
-    copied.
+    Without ``inherit`` the owner's annotations say nothing; with it, those of ``volcano.sh/`` and
+    what it says of stranded gangs are copied.
     """
     heard = owner if inherit else None
     least = min_member(heard)
@@ -137,8 +138,12 @@ def _owners(pod: Object) -> list[Object]:
 def _annotations(pod: Object, owner: Object | None) -> dict[str, str]:
     found: dict[str, str] = {}
     if owner is not None and (owner.get("apiVersion"), owner.get("kind")) in _INHERITING:
-        found = {k: v for k, v in annotations(owner).items() if k.startswith(_OWNED_PREFIX)}
+        found = {k: v for k, v in annotations(owner).items() if _is_copied(k)}
     return found | inherited.annotations_of(annotations(pod))
+
+
+def _is_copied(annotation: str) -> bool:
+    return annotation.startswith(_OWNED_PREFIX) or annotation in (STRANDED_AFTER, STRANDED_ACTION)
 
 
 def _topology(said: Mapping[str, str]) -> Object:

@@ -186,6 +186,13 @@ def test_what_the_pod_says_goes_before_what_its_owner_says() -> None:
     assert labels(made) == {"volcano.sh/cooldown-time": "10s"}
 
 
+def test_what_its_owner_says_of_stranded_gangs_is_copied() -> None:
+    said = {"pumice.sh/stranded-after": "5m", "pumice.sh/stranded-action": "release"}
+    made = group(pod(owned=True), owner(**said, **{"pumice.sh/other": "x"}))
+
+    assert annotations(made) == said
+
+
 def test_a_label_of_the_pod_does_not_change_what_its_owner_annotates() -> None:
     item = pod(owned=True, labels={"volcano.sh/preemptable": "true"})
     made = group(item, owner(**{"volcano.sh/preemptable": "false"}))

@@ -1,10 +1,14 @@
 """Queues that hold more than their capability, and give the rest up where their annotation says."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from itertools import combinations, product
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.cli.certificates import check
 from app.core.plugins.cdp import COOLDOWN_TIME
@@ -19,6 +23,7 @@ from app.model.workload import EVICT_OVER_CAPABILITY, Queue
 from tests.builders import make_queue
 from tests.core.actions.rigs import Outcome, cores, gang_of, policies
 from tests.core.contended import RunningGang, contended, running_gang, victims
+from tests.scale import examples
 
 BY = policies((("priority", "gang", "conformance"), ("predicates", "capacity")))
 TREE = policies(
@@ -180,6 +185,88 @@ def test_the_room_is_for_the_gangs_that_wait() -> None:
     queues = (cut(12), make_queue("other"))
     outcome = contended(waits, running=full, nodes=NODES, queues=queues, by=BY)
     assert [plan.action for plan in outcome.plan.evictions] == [EvictionAction.OVER_CAPABILITY]
+
+
+class Drawn(NamedTuple):
+    """A gang of ``pods`` pods that started at these times."""
+
+    pods: tuple[int, ...]
+    minimum: int
+    cpu: int
+    priority: int
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> list[Drawn]:
+    """Gangs of no more than 8 units."""
+    gangs: list[Drawn] = []
+    units = 0
+    for _ in range(draw(st.integers(1, 4))):
+        size = draw(st.integers(1, 3))
+        units += size + 1
+        if units > 8:
+            break
+        pods = tuple(draw(st.lists(st.integers(1, 9), min_size=size, max_size=size)))
+        minimum, cpu = draw(st.integers(1, size)), draw(st.integers(1, 3))
+        gangs.append(Drawn(pods, minimum, cpu, draw(st.integers(0, 2))))
+    return gangs
+
+
+Cost = tuple[int, int, int, int]
+
+
+def ways(gang: Drawn) -> Iterator[tuple[Cost, int]]:
+    """Cost and freed cores of each way in which the gang may lose pods."""
+    work = [round(gang.cpu / 32 * (10 - started) * 1e6) for started in gang.pods]
+    alone = len(gang.pods) == 1
+    for count in range(1 + (len(work) if alone else len(work) - gang.minimum)):
+        for lost in combinations(work, count):
+            yield (0, gang.priority if count else -(1 << 31), sum(lost), count), gang.cpu * count
+    if not alone:
+        yield (1, gang.priority, sum(work), len(work)), gang.cpu * len(work)
+
+
+def cheapest(gangs: list[Drawn], over: int) -> Cost | None:
+    """The cost of the cheapest victims that free so many cores."""
+    found: list[Cost] = []
+    for chosen in product(*map(list, map(ways, gangs))):
+        if sum(cores for _, cores in chosen) >= over:
+            costs = [cost for cost, _ in chosen]
+            ended, lost, pods = (sum(cost[at] for cost in costs) for at in (0, 2, 3))
+            found.append((ended, max(cost[1] for cost in costs), lost, pods))
+    return min(found, default=None)
+
+
+@given(drawn(), st.integers(0, 12))
+@examples(500)
+def test_the_victims_are_the_cheapest_of_all_that_free_enough(
+    gangs: list[Drawn], capability: int
+) -> None:
+    held = sum(len(gang.pods) * gang.cpu for gang in gangs)
+    running = [of_started(f"g{number}", gang) for number, gang in enumerate(gangs)]
+    outcome = contended(
+        running=running, nodes=cores(16, 16), queues=(cut(capability),), by=BY, now=10.0
+    )
+    expected = cheapest(gangs, held - capability) if held > capability else None
+    if expected is None:
+        assert not outcome.plan.evictions
+    else:
+        [plan] = outcome.plan.evictions
+        cost = plan.certificate["cost"]
+        assert isinstance(cost, dict)
+        assert tuple(cost.values()) == expected
+
+
+def of_started(name: str, gang: Drawn) -> RunningGang:
+    """The gang as it runs on the first node, each pod since its time."""
+    made = of_queue(
+        name, [0] * len(gang.pods), cpu=gang.cpu, minimum=gang.minimum, priority=gang.priority
+    )
+    runs = [
+        replace(one, pod=replace(one.pod, started=float(started)))
+        for one, started in zip(made.runs, gang.pods, strict=True)
+    ]
+    return RunningGang(made.gang, tuple(runs))
 
 
 class TestChecker:
