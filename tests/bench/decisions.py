@@ -79,6 +79,7 @@ CASES = (
     Case("mixed: preempt 100 x 4 cores", mixed, (4_000, 16_000, 1, 0), 100),
     Case("mixed: reclaim 100 x 4 cores", mixed, (4_000, 16_000, 1, 0), 100, OTHERS),
     Case("mixed: same priority", mixed, (4_000, 16_000, 1, 0), 100, priority=0, fits=False),
+    Case("mixed: half may go", mixed, (12_000, 48_000, 1, 0), 900, priority=100, fits=False),
     Case("mixed: preempt 1,500 x 12 cores", mixed, (12_000, 8_000, 1, 0), 1_500, fits=False),
     Case("mixed: reclaim 1 x 20 cores", mixed, (20_000, 8_000, 1, 0), 1, OTHERS, fits=False),
     Case("GPUs: preempt 1 x 8", gpus, (64_000, 256_000, 1, 8), 1),
@@ -86,6 +87,7 @@ CASES = (
     Case("GPUs: preempt 32 x 8", gpus, (64_000, 256_000, 1, 8), 32),
     Case("GPUs: reclaim 32 x 8", gpus, (64_000, 256_000, 1, 8), 32, OTHERS),
     Case("GPUs: same priority", gpus, (64_000, 256_000, 1, 8), 32, priority=0, fits=False),
+    Case("GPUs: two thirds may go", gpus, (64_000, 256_000, 1, 8), 450, priority=100, fits=False),
     Case("GPUs: preempt 501 x 8", gpus, (64_000, 256_000, 1, 8), 501, fits=False),
 )
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from app.core.victims.problem import (
     Wanted,
 )
 from app.core.victims.problem import Places as Rows
-from app.core.victims.solver import solve
+from app.core.victims.solver import bound_on, solve
 from app.core.victims.units import Unit, lost_work, pods_of, units_of, work_since
 from app.kit.quantities import amount_text
 from app.model.gang import Task
@@ -70,11 +71,20 @@ class VictimSearch:
         self._alike = alike
         self._work = work
         self._limits = dict(self._full_limits())
-        self._problem = self._posed()
+        self._room = proof.cycle.ledger.future_idle.copy()
+        admits = proof.cycle.room_ahead.admits
+        self._wanted = [
+            Wanted(admits(some[0]), some[0].request, len(some)) for some in alike.values()
+        ]
 
     def run(self) -> Solution | NoSolution:
-        """What the solver finds."""
-        return solve(self._problem)
+        """What the solver finds; candidates are not even put in order where a bound says no."""
+        running = self._cycle.snapshot.running
+        may_go = np.zeros(len(running), dtype=np.bool_)
+        may_go[self.judgement.allowed] = True
+        limits = list(self._limits.values())
+        bound = bound_on(running, self._room, self._wanted, may_go=may_go, limits=limits)
+        return solve(self._problem) if bound is None else NoSolution(bound)
 
     def places_of(self, solution: Solution) -> Places | None:
         """The places of ``solution`` on which all filters agree; None: they agree on none."""
@@ -99,7 +109,7 @@ class VictimSearch:
 
     def lacking(self, outcome: Solution | NoSolution) -> str:
         """What there is too little of even without all candidates; empty: none may go."""
-        if not self._problem.units:
+        if not len(self.judgement.allowed):
             return ""
         bound = outcome.bound if isinstance(outcome, NoSolution) else None
         return "without them no places for all members" if bound is None else self._told(bound)
@@ -116,9 +126,9 @@ class VictimSearch:
             return f"without them no node has more than {name} {there}, and a member asks {asked}"
         return f"without them {name} {there} is free, and the members ask {asked}"
 
-    def _posed(self) -> Problem:
+    @cached_property
+    def _problem(self) -> Problem:
         cycle, snapshot = self._cycle, self._cycle.snapshot
-        finder = cycle.room_ahead
         units = units_of(
             in_victim_order(cycle.opened, snapshot, self._preemptor, self.judgement.allowed),
             snapshot.running,
@@ -127,15 +137,11 @@ class VictimSearch:
             coming_to=self._preemptor.coming_to,
             lost=self._work.lost,
         )
-        wanted = [
-            Wanted(finder.admits(some[0]), some[0].request, len(some))
-            for some in self._alike.values()
-        ]
         return Problem(
             units=units,
             running=snapshot.running,
-            room=cycle.ledger.future_idle.copy(),
-            wanted=wanted,
+            room=self._room,
+            wanted=self._wanted,
             together=lambda: going(self.judgement, units),
             prove=self._prove,
             limits=list(self._limits.values()),

@@ -11,9 +11,19 @@ How to ask: :func:`~app.core.victims.units.units_of` makes units of the pods tha
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from app.core.victims.bounds import first_bound
 from app.core.victims.exhaustive import MOST_UNITS, solve_exactly
-from app.core.victims.problem import Bound, NoSolution, Problem, Solution, Wanted
+from app.core.victims.problem import (
+    Bound,
+    BoundKind,
+    Limit,
+    NoSolution,
+    Problem,
+    Solution,
+    Wanted,
+)
 from app.core.victims.search import search
 from app.core.victims.stock import Stock, room_without
 from app.model.resources import Mask, Matrix
@@ -21,13 +31,27 @@ from app.model.running import Running
 
 
 def bound_on(
-    running: Running, room: Matrix, wanted: Sequence[Wanted], *, may_go: Mask
+    running: Running,
+    room: Matrix,
+    wanted: Sequence[Wanted],
+    *,
+    may_go: Mask,
+    limits: Sequence[Limit] = (),
 ) -> Bound | None:
     """Why ``wanted`` has no room even when all pods that ``may_go`` (shape ``(P,)``) are gone.
 
-    None: it may have. ``room`` is the future idle room before, shape ``(N, R)``.
+    None: it may have. ``room`` is the future idle room before, shape ``(N, R)``; the pods free what
+    ``limits`` lack besides.
     """
-    return first_bound(room_without(running, room, may_go), wanted)
+    bound = first_bound(room_without(running, room, may_go), wanted)
+    if bound is not None:
+        return bound
+    for at, limit in enumerate(limits):
+        freed = running.requests[may_go & limit.counts].sum(axis=0)
+        for resource in np.flatnonzero(freed < limit.short).tolist():
+            short, there = int(limit.short[resource]), int(freed[resource])
+            return Bound(BoundKind.LIMIT, at, resource, short, there)
+    return None
 
 
 def solve(problem: Problem) -> Solution | NoSolution:
