@@ -70,6 +70,7 @@ class VictimSearch:
             alike[id(task.shape), task.pinned].append(task)
         self._alike = alike
         self._work = work
+        self._proven: tuple[list[int], Places] | None = None
         self._limits = dict(self._full_limits())
         self._room = proof.cycle.ledger.future_idle.copy()
         admits = proof.cycle.room_ahead.admits
@@ -88,7 +89,10 @@ class VictimSearch:
 
     def places_of(self, solution: Solution) -> Places | None:
         """The places of ``solution`` on which all filters agree; None: they agree on none."""
-        return self.proof.places(pods_of(solution.units), hint=self._hint(solution.places))
+        pods = pods_of(solution.units)
+        if self._proven is not None and self._proven[0] == pods:
+            return self._proven[1]
+        return self.proof.places(pods, hint=self._hint(solution.places))
 
     def certificate(self, solution: Solution, places: Places) -> Mapping[str, object]:
         """The certificate of the decision, none of which is on the ledger."""
@@ -161,9 +165,12 @@ class VictimSearch:
                 yield queue, Limit(mine[running.queues.codes] & running.counted, short)
 
     def _prove(self, units: Sequence[Unit], hint: Rows | None) -> Rows | None:
-        known = None if hint is None else self._hint(hint)
-        found = self.proof.places(pods_of(units), hint=known)
-        return None if found is None else _rows(self._grouped(found))
+        known, pods = None if hint is None else self._hint(hint), pods_of(units)
+        found = self.proof.places(pods, hint=known)
+        if found is None:
+            return None
+        self._proven = pods, found
+        return _rows(self._grouped(found))
 
     def _hint(self, rows: Rows) -> Mapping[_Alike, Sequence[int]]:
         return dict(zip(self._alike, rows, strict=True))

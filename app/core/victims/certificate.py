@@ -147,6 +147,8 @@ class _Writer:
         self.sizes = Counter(gang for gang, gone in staying if not gone)
         self.free = self.nodes.free_without(self.victims)
         self.held = self.queues.held_by_line(self.victims)
+        counted = self.running.counted
+        self.lost = Counter(self.running.gangs[at] for at in self.victims if counted[at])
 
     def written(self, now: float) -> Mapping[str, object]:
         names = [self.running.pods[at].uid for at in self.victims]
@@ -282,7 +284,6 @@ class _Writer:
     def _victim_gang(self, key: GroupKey) -> Json:
         gang = self.snapshot.gangs[key]
         account = self.ledger.gang(gang)
-        lost = sum(self.running.gangs[at] == key for at in self.victims if self.running.counted[at])
         return {
             "queue": gang.queue,
             "priority": gang.priority,
@@ -291,7 +292,7 @@ class _Writer:
             "running": self.sizes[key],
             "minimum": _minimum(gang),
             "has": _held(account),
-            "left": account.ready - lost,
+            "left": account.ready - self.lost[key],
         }
 
     def _budgets(self) -> Iterator[Json]:
