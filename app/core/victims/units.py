@@ -121,8 +121,8 @@ def units_of(
     what ``gangs`` have now, ``coming_to`` what members count for that come to a gang: then others
     of it may go in their stead, and it does not end. Of a gang that
     :attr:`~app.model.gang.Gang.ends_whole`, or that has no more than its minimum, all pods go
-    together; not when one of them is not among ``rows``. A whole gang stands where its last pod
-    does.
+    together; not when one of them is not among ``rows``, or a member got a place in this cycle and
+    would be left alone. A whole gang stands where its last pod does.
     """
     work: list[int] = lost.tolist()
     priorities: list[int] = running.priorities.tolist()
@@ -146,7 +146,8 @@ def units_of(
         for at in singles:
             priority = max(priorities[at], base)
             single[at] = Unit((at,), key, False, False, spare, priority, work[at])
-        if not (alone or come) and len(members) == sizes[key]:
+        stays = bool(come) or _has_grown(gang, account_of(gang))
+        if not (alone or stays) and len(members) == sizes[key]:
             whole[members[-1]] = Unit(
                 pods=tuple(sorted(members)),
                 gang=key,
@@ -158,6 +159,12 @@ def units_of(
             )
     found = ((single.get(at), whole.get(at)) for at in ordered)
     return tuple(unit for both in found for unit in both if unit is not None)
+
+
+def _has_grown(gang: Gang, account: GangAccount) -> bool:
+    """Whether members got places in this cycle, which are not among the running ones."""
+    lost = 0 if account.losses is None else account.losses.ready
+    return account.ready + lost > gang.counts.ready
 
 
 def _beyond_minimum(

@@ -221,6 +221,22 @@ def test_room_that_a_preemptor_counts_on_is_kept_from_those_planned_after_it() -
     assert victims(crowded) == {"low-0"}
 
 
+def test_a_gang_does_not_end_in_the_cycle_that_gives_a_member_of_it_a_place() -> None:
+    runs = running_gang("low", [0, 0])
+    low = replace(
+        runs.gang,
+        waiting=members("low-late", 1),
+        counts=replace(runs.gang.counts, pending=1),
+        request=runs.gang.request + vector(cpu=1, pods=1),
+    )
+    high = gang_of("high", 1, cpu=2, priority=9)
+    grown = RunningGang(low, runs.runs)
+    outcome = contended(high, running=[grown], nodes=cores(2, 1), by=BY, pending=(high, low))
+    placed = [place.task.name for each in outcome.plan.placed for place in each.placements]
+    assert placed == ["low-late-0"]
+    assert victims(outcome) == set(), "it would run on alone"
+
+
 def test_a_member_of_higher_priority_takes_the_room_of_one_of_its_own_gang() -> None:
     runs = running_gang("mixed", [0], priority=1, task_priority=1)
     wanted = members("mixed-lead", 1, role="lead", priority=5)
