@@ -34,7 +34,7 @@ class Partials(Follower):
         roles: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         super().__init__(api, namespace)
-        self._minimums = minimums
+        self._minimums = dict(minimums)
         self._roles = roles or {}
         self._clock = AwakeClock()
         self._bound: dict[str, dict[str, str]] = {group: {} for group in minimums}
@@ -57,6 +57,12 @@ class Partials(Follower):
     ) -> None:
         super().__exit__(kind, error, trace)
         self._clock.__exit__(kind, error, trace)
+
+    def let_go(self, group: str) -> None:
+        """The gang is about to be deleted: it may end pod by pod."""
+        with self.lock:
+            del self._minimums[group], self._bound[group]
+            self._since.pop(group, None)
 
     def bound(self, group: str | None = None) -> int:
         """How many pods are bound, of all gangs or of one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ class Arrivals:
 
     def __init__(self, place: Place, die: random.Random, victims: Victims) -> None:
         self._place, self._die, self._victims = place, die, victims
+        self.gone: Callable[[str], None] = lambda _name: None
+        """Told the name of each gang that goes."""
         self._queues = [place.add_queue(name, weight=weight) for name, weight in WEIGHTS.items()]
         self._urgent = place.add_priority_class("urgent", 1000)
         self._sizes = {f"gang-{number}": die.randint(1, LARGEST) for number in range(MOST)}
@@ -70,6 +73,7 @@ class Arrivals:
                 continue
             if now > self._ends.setdefault(name, now + lives_s):
                 self._victims.over.add(name)
+                self.gone(name)
                 self._place.delete_gang(name)
                 del self._lives[name]
 
@@ -117,6 +121,7 @@ def test_of_random_arrivals_no_eviction_is_in_vain_and_all_run(
         place.add_nodes(NODES, cpu=str(CORES))
         arrivals = Arrivals(place, die, victims)
         with Partials(place.api, place.name, arrivals.minimums) as seen:
+            arrivals.gone = seen.let_go
             end = time.monotonic() + ARRIVALS_S
             look = time.monotonic() + LEDGER_S
             while time.monotonic() < end:
