@@ -26,6 +26,7 @@ from app.cache.reserved.reservations import Reservations
 from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
+from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 
 _UNPLACED = frozenset({MemberState.WAITING, MemberState.GATED})
@@ -60,6 +61,8 @@ class Pods:
         self.foreign: dict[PodUid, Pod] = {}
         self.foreign_members = registry.foreign_members
         self.nominated = NominatedOthers()
+        self.waiting: dict[PodUid, PodShape] = {}
+        """What foreign pods look like that wait for a node and are nominated to none."""
         self.nominated_members: set[PodUid] = set()
         """Pods of ours that show a nomination."""
         self.table = PlacedPodTable(self._occupant, node_usage.charges)
@@ -152,6 +155,17 @@ class Pods:
     def drop_nominated(self, uid: PodUid) -> None:
         """Drop a pod that is not nominated any more: it has its node, was refused, or is gone."""
         self._signals.note_freed(when=self.nominated.drop(uid))
+
+    def set_waiting(self, pod: Pod) -> None:
+        """A foreign pod waits for a node, or does not any more."""
+        if pod.node or pod.deleting or pod.gates or pod.status in TERMINAL:
+            self.drop_waiting(pod.uid)
+        else:
+            self.waiting[pod.uid] = pod.shape
+
+    def drop_waiting(self, uid: PodUid) -> None:
+        """A foreign pod waits no more, or claims room by a nomination."""
+        self.waiting.pop(uid, None)
 
     def _drop(self, uid: PodUid) -> None:
         self._forget_rules(uid)

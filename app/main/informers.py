@@ -118,15 +118,16 @@ KINDS: tuple[WatchedKind, ...] = (
 
 
 def pod_kinds(schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
-    """Pods, ours by scheduler name; of all others only those that take room on a node, or claim it.
+    """Pods, ours by scheduler name; of all others those that take room on a node, claim or seek it.
 
-    Pods that are not ours are most of a cluster, and half of what is said about them (that they
-    were created, that they ended) is nothing to us: the API server keeps it to itself.
+    Pods that are not ours are most of a cluster, and much of what is said about them (how they
+    start, that they ended) is nothing to us: the API server keeps it to itself.
     """
     ours = sorted(schedulers)
     others = [f"spec.schedulerName!={name}" for name in ours]
     placed = ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
     nominated = ["spec.nodeName=", "status.nominatedNodeName!="]
+    waiting = ["spec.nodeName=", "status.nominatedNodeName=", "status.phase=Pending"]
     return (
         *(
             WatchedKind(f"pods/{name}", _PODS, decode_pod, f"spec.schedulerName={name}")
@@ -136,6 +137,9 @@ def pod_kinds(schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
             "pods/*", _PODS, decode_pod, ",".join(others + placed), gather_s=_OTHERS_GATHER_S
         ),
         WatchedKind("nominated", _PODS, decode_pod, ",".join(others + nominated)),
+        WatchedKind(
+            "waiting", _PODS, decode_pod, ",".join(others + waiting), gather_s=_OTHERS_GATHER_S
+        ),
     )
 
 

@@ -196,6 +196,8 @@ class Snapshot:
     """Pods that were to be evicted and do not go: no plan counts on them."""
     paused: frozenset[GroupKey] = frozenset()
     """Groups that pods were evicted for in vain: none are evicted for these now."""
+    coveting: tuple[PodShape, ...] = ()
+    """What pods of other schedulers look like that wait for a node; filled with ``running``."""
     shuffled: float = 0.0
     """When pods were last evicted to run on other nodes (seconds since the epoch); 0: never."""
     classes: Mapping[str, int] = field(default_factory=dict)

@@ -213,7 +213,7 @@ def test_a_cluster_without_device_classes_is_not_waited_for(tmp_path: Path) -> N
         follow(server, tmp_path, story)
 
 
-def test_pods_of_others_are_asked_for_only_while_they_take_room_or_claim_it() -> None:
+def test_pods_of_others_are_asked_for_only_while_they_take_room_or_claim_or_seek_it() -> None:
     asked = {kind.name: kind.fields for kind in pod_kinds({"volcano", "batch"})}
     assert asked == {
         "pods/batch": "spec.schedulerName=batch",
@@ -222,4 +222,6 @@ def test_pods_of_others_are_asked_for_only_while_they_take_room_or_claim_it() ->
         "status.phase!=Succeeded,status.phase!=Failed",
         "nominated": "spec.schedulerName!=batch,spec.schedulerName!=volcano,spec.nodeName=,"
         "status.nominatedNodeName!=",
+        "waiting": "spec.schedulerName!=batch,spec.schedulerName!=volcano,spec.nodeName=,"
+        "status.nominatedNodeName=,status.phase=Pending",
     }

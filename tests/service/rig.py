@@ -290,7 +290,7 @@ class Rig:
         """Pods change, and the watches show it."""
         before = [self.api.pods[pod.key] for pod in pods if pod.key in self.api.pods]
         self.api.pods |= {pod.key: pod for pod in pods}
-        for source in ("pods", "nominated"):
+        for source in ("pods", "nominated", "waiting"):
             shown = [pod for pod in pods if self._shows(source, pod)]
             uids = {pod.uid for pod in shown}
             gone = [p for p in before if self._shows(source, p) and p.uid not in uids]
@@ -302,7 +302,7 @@ class Rig:
     def delete(self, *names: str) -> None:
         """Pods go, and the watches show it."""
         gone = [self.api.pods.pop(f"default/{name}") for name in names]
-        for source in ("pods", "nominated"):
+        for source in ("pods", "nominated", "waiting"):
             self.unsee(source, *(pod for pod in gone if self._shows(source, pod)))
 
     def _shows(self, source: str, pod: Pod) -> bool:
@@ -311,7 +311,9 @@ class Rig:
             return source == "pods"
         if source == "pods":
             return bool(pod.node) and pod.status not in TERMINAL
-        return bool(pod.nominated) and not pod.node
+        if pod.node or pod.status in TERMINAL:
+            return False
+        return bool(pod.nominated) is (source == "nominated")
 
     def gang(
         self,

@@ -7,14 +7,17 @@ from dataclasses import replace
 import pytest
 
 from app.model.eviction import EvictionAction
-from app.model.ids import NodeName, PodUid
+from app.model.ids import NO_NODE, NodeName, PodUid
 from app.model.plan import Plan
 from app.model.pod import GATE
+from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 from app.service.cycle.begun_eviction import Fate, Step
 from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
+from app.telemetry import metrics
 from app.wire.intents import intent_text, read_intent
+from tests.builders import make_pod, make_shape
 from tests.service.evicting import CONF, TWO, Contended
 from tests.service.rig import CONFLICT, FAILING, GONE, REFUSED, working
 from tests.service.virtual_time import advance, run, settle
@@ -435,12 +438,19 @@ def test_a_victim_that_is_being_deleted_already_is_not_evicted() -> None:
 # --- room that is lost ----------------------------------------------------------------------------
 
 
+def wasted() -> float:
+    """How many evictions were in vain as another pod took the room."""
+    samples = next(iter(metrics.EVICTIONS_WASTED.collect())).samples
+    taken = [each for each in samples if each.labels.get("why") == "taken"]
+    return sum(each.value for each in taken if each.name.endswith("_total"))
+
+
 def test_room_that_a_foreign_pod_took_is_wasted_and_the_group_pauses_longer_each_time() -> None:
     async def scenario() -> None:
-        rig = Contended()
+        rig, before = Contended(), wasted()
         with working(rig):
             rig.decide(rig.plan())
-            await settle()
+            await advance(1.0)
             rig.foreign("taker", "n1")
             rig.delete("low-0", "low-1")
             await advance(1.0)
@@ -448,6 +458,7 @@ def test_room_that_a_foreign_pod_took_is_wasted_and_the_group_pauses_longer_each
             pause = rig.evictions.pauses.of(rig.key("high"), now=rig.clock())
             assert pause is not None
             assert "pod default/taker of scheduler default-scheduler" in pause.why
+            assert wasted() == before + 2
             assert rig.cache.pipelined.paused == {rig.key("high")}
             first = pause.until - rig.clock()
             assert rig.api.intents == {}
@@ -585,5 +596,32 @@ def test_no_more_pods_are_evicted_at_once_than_the_rate_allows() -> None:
             assert len(rig.evicted()) == 1
             await asyncio.sleep(1.1)
             assert len(rig.evicted()) == 2
+
+    run(scenario())
+
+
+# --- room that others wait for --------------------------------------------------------------------
+
+
+def test_shapes_of_foreign_pods_that_wait_for_a_node_are_in_the_snapshot_for_evictions() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+
+        def coveting(*, running: bool = True) -> tuple[PodShape, ...]:
+            return rig.planning.cycle.input.snapshotter.snapshot(running=running).coveting
+
+        small, waits = make_shape(cpu=1), {"scheduler": "default-scheduler", "node": NO_NODE}
+        pods = [make_pod(name, shape=small, **waits) for name in ("one", "two")]
+        rig.store(*pods)
+        assert coveting() == (small,), "each shape once"
+        assert coveting(running=False) == ()
+        rig.store(replace(pods[0], node=NodeName("n1"), phase="Running"))
+        assert coveting() == (small,)
+        rig.store(replace(pods[1], gates=("other.example/gate",)))
+        assert coveting() == ()
+        rig.store(pods[1])
+        assert coveting() == (small,)
+        rig.store(replace(pods[1], nominated=NodeName("n2")))
+        assert coveting() == (), "it has a claim of its own"
 
     run(scenario())

@@ -6,7 +6,9 @@ changed in place.
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from types import MappingProxyType
+from typing import Final
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.gang_views import GangViews
@@ -16,9 +18,11 @@ from app.cache.snapshots.running import RunningTable
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.placed_pods import NOBODY
 from app.model.running import NOT_ASKED
-from app.model.shape import HostPort
+from app.model.shape import HostPort, PodShape
 from app.model.snapshot import Claim, NominatedRoom, Snapshot, Veto
 
+_SHAPES_LOOKED_AT: Final = 64
+"""Of those that foreign pods wait with: for each all nodes are looked at."""
 NOBODY_PREEMPTS: Mapping[PodUid, NominatedRoom] = MappingProxyType({})
 
 
@@ -95,9 +99,15 @@ class Snapshotter:
             begun=begun,
             stuck=cache.pipelined.stuck,
             paused=cache.pipelined.paused,
+            coveting=self._coveting() if running else (),
             shuffled=cache.pipelined.shuffled,
             classes={name: each.value for name, each in cache.registry.classes.items()},
         )
+
+    def _coveting(self) -> tuple[PodShape, ...]:
+        """Of the shapes that foreign pods wait with, each once, as many as are looked at."""
+        alike = {id(shape): shape for shape in self._cache.pods.waiting.values()}
+        return tuple(islice(alike.values(), _SHAPES_LOOKED_AT))
 
     def _nominated_room(
         self, views: GangViews, preemptors: Mapping[PodUid, NominatedRoom]

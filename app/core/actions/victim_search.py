@@ -29,11 +29,19 @@ from app.core.victims.problem import Places as Rows
 from app.core.victims.solver import bound_on, solve
 from app.core.victims.units import Unit, lost_work, pods_of, units_of, work_since
 from app.kit.quantities import amount_text
+from app.model.amounts import is_best_effort
 from app.model.gang import Task
-from app.model.ids import NodeName, QueueName
+from app.model.ids import NodeName, PodUid, QueueName
+from app.model.resources import Mask
+from app.model.shape import PodShape
+from app.model.snapshot import Snapshot
 
 _Alike = tuple[int, NodeName]
 """What equal members have in common: the identity of their shape, and their pin."""
+
+
+_COVETED_S = 600.0
+"""By how much older a pod counts whose room another scheduler may take."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +49,8 @@ class Work:
     """The work that running pods lose if they go, shape ``(P,)`` each.
 
     ``since`` when it counts, in seconds since the epoch; ``lost`` as of
-    :func:`~app.core.victims.units.lost_work`.
+    :func:`~app.core.victims.units.lost_work`. The room of a pod may be taken by another scheduler
+    where a pod of that one waits which may go to the node: such a pod counts for so much older.
     """
 
     since: NDArray[np.float64]
@@ -51,8 +60,36 @@ class Work:
     def of(cls, cycle: Cycle) -> "Work":
         """The work that pods of the cycle's snapshot lose."""
         running, now = cycle.snapshot.running, cycle.now
-        since = work_since(running, now=now)
+        since = work_since(running, now=now) - _COVETED_S * _are_coveted(cycle)
         return cls(since, lost_work(running, total=cycle.snapshot.total, saved=since, now=now))
+
+
+def _are_coveted(cycle: Cycle) -> Mask:
+    """Which running pods are on nodes that waiting pods of other schedulers may go to."""
+    snapshot = cycle.snapshot
+    coveted = np.zeros(len(snapshot.table.nodes) + 1, dtype=np.bool_)
+    known = snapshot.axis.index.keys()
+    for shape in snapshot.coveting:
+        if not all(name in known for name, _ in shape.requests):
+            continue  # no node has what it asks for
+        task = _foreign(shape, snapshot)
+        large_enough = (snapshot.table.allocatable >= task.request).all(axis=1)
+        coveted[:-1] |= large_enough & cycle.room_ahead.admits(task)
+    mask: Mask = coveted[snapshot.running.nodes]
+    return mask
+
+
+def _foreign(shape: PodShape, snapshot: Snapshot) -> Task:
+    return Task(
+        uid=PodUid(""),
+        name="",
+        role="",
+        shape=shape,
+        request=snapshot.axis.vector(shape.requests),
+        priority=0,
+        created=0.0,
+        best_effort=is_best_effort(shape.requests),
+    )
 
 
 class VictimSearch:

@@ -46,7 +46,7 @@ class Stock:
     """The units of ``problem``.
 
     ``room`` is what is free before any of them goes, shape ``(N, R)``, ``everything`` what is when
-    all are gone. ``wanted`` are the members, who have no places on limits. ``costs`` has the shape
+    all are gone. ``wanted`` are the members; none has a place on a limit. ``costs`` has the shape
     ``(U, 3)``: gangs ended, lost work, pods. ``by_unit`` has the nodes of a unit in order,
     ``by_node`` the units of a node, those of the least cost first.
     """

@@ -6,7 +6,8 @@ that kind that was not in it has gone while the watch was down.
 
 A kind may come from several sources, each of which lists a part of it: pods of each scheduler name
 of ours and foreign pods (``pods/volcano``, ``pods/*``). A listing tells about its part only.
-Foreign pods that are nominated to a node are a kind of their own: those do not take room there.
+Foreign pods that are nominated to a node are a kind of their own: those do not take room there. So
+are those that wait for a node and have no nomination.
 
 Objects that could not be decoded are counted and kept with the field path for ``/debug``; one of
 them never stops anything.
@@ -140,6 +141,9 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
         ),
         "nominated": KindFeed(
             cache.pods.set_nominated, cache.pods.drop_nominated, lambda pod: pod.uid, by_uid=True
+        ),
+        "waiting": KindFeed(
+            cache.pods.set_waiting, cache.pods.drop_waiting, lambda pod: pod.uid, by_uid=True
         ),
         "nodes": KindFeed(cache.set_node, cache.drop_node, lambda node: node.name),
         "podgroups": KindFeed(cache.set_group, cache.drop_group, lambda group: group.key),

@@ -13,6 +13,7 @@ from app.model.ids import NodeName, QueueName
 from app.model.parts import Part, SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from app.model.running import Protection
+from app.model.shape import PodShape
 from app.model.snapshot import Veto
 from app.model.workload import GroupPhase, Quota
 from tests.builders import make_gang, make_queue
@@ -398,3 +399,42 @@ def test_no_pod_goes_when_the_action_is_not_configured() -> None:
     by = policies((("priority", WHOLE), ("predicates",)), ("enqueue", "allocate", "backfill"))
     high, low = gang_of("high", 1, priority=9), running_gang("low", [0])
     assert victims(contended(high, running=[low], nodes=cores(1), by=by)) == set()
+
+
+def test_room_that_no_pod_of_another_scheduler_waits_for_is_taken_first() -> None:
+    high = gang_of("high", 1, priority=9)
+    late = running_gang("late", [0], pod={"started": 9.0, "created": 1.0})
+    early = running_gang("early", [1], pod={"started": 1.0, "created": 1.0})
+    zones = zip(cores(1, 1), "ab", strict=True)
+    world = {
+        "running": [late, early],
+        "nodes": [replace(node, labels={"zone": zone}) for node, zone in zones],
+        "by": BY,
+    }
+
+    def going(*coveting: PodShape) -> set[str]:
+        return victims(contended(high, coveting=coveting, **world))  # type: ignore[arg-type]
+
+    assert going() == {"late-0"}, "it loses the least work"
+    assert going(sized(1, node_selector=(("zone", "a"),))) == {"early-0"}
+    assert going(sized(1, node_selector=(("zone", "b"),))) == {"late-0"}
+    assert going(sized(1)) == {"late-0"}, "it might go to either node"
+    assert going(sized(2, node_selector=(("zone", "a"),))) == {"late-0"}, "no node is so large"
+    unknown = PodShape(requests=(("example.com/gpu", 1),), node_selector=(("zone", "a"),))
+    assert going(unknown) == {"late-0"}, "no node has one"
+
+
+def test_a_pod_of_lower_priority_goes_all_the_same_where_another_scheduler_may_take_its_room() -> (
+    None
+):
+    high = gang_of("high", 1, priority=9)
+    low, more = running_gang("low", [0]), running_gang("more", [1], priority=5)
+    zones = zip(cores(1, 1), "ab", strict=True)
+    outcome = contended(
+        high,
+        running=[low, more],
+        nodes=[replace(node, labels={"zone": zone}) for node, zone in zones],
+        by=BY,
+        coveting=(sized(1, node_selector=(("zone", "a"),)),),
+    )
+    assert victims(outcome) == {"low-0"}

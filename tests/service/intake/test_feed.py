@@ -123,6 +123,13 @@ CASES = (
         lambda r: bool(r.cache.pods.nominated.claims(r.cache.node_usage.vector)),
         uid="uid-w",
     ),
+    Case(
+        "waiting",
+        make_pod("s", scheduler="default-scheduler"),
+        "default/s",
+        lambda r: "uid-s" in r.cache.pods.waiting,
+        uid="uid-s",
+    ),
     Case("podgroups", group(), "default/g", lambda r: KEY in r.cache.groups, uid="uid-g"),
     Case("queues", make_queue("q"), "q", lambda r: "q" in r.cache.queues, uid="uid-q"),
     Case(
