@@ -15,7 +15,7 @@ COOLDOWN_TIME = "volcano.sh/cooldown-time"
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:
-    """It takes no arguments."""
+    """Open the plugin; it takes no arguments."""
     return _open
 
 

@@ -56,7 +56,7 @@ class Wanted:
     per_node: int | None = None
 
     def on(self, nodes: Rows) -> "Wanted":
-        """The same where there are only these ``nodes``."""
+        """Such members where there are only these ``nodes``."""
         return Wanted(self.mask[nodes], self.request, self.count, self.per_node)
 
 
@@ -73,7 +73,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """For whom and from what room is made.
+    """The gang that room is made for, and the units that it is made of.
 
     ``units`` are in the order in which victims are preferred. ``room`` is the future idle room
     before any of them goes, shape ``(N, R)``. ``wanted`` is the minimum of the preemptor, equal

@@ -132,7 +132,7 @@ class Stock:
         return [self.problem.units[at] for at in chosen]
 
     def cost(self, chosen: Collection[int]) -> SetCost:
-        """What they cost."""
+        """The cost of the ``chosen`` units."""
         return cost_of(self.units(chosen))
 
     def flags(self, chosen: Collection[int]) -> Mask:
