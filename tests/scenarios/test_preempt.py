@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from app.cli.certificates import check
 from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
@@ -180,6 +181,30 @@ def test_a_job_behind_gates_of_others_preempts_once_they_are_gone(
         place.api.patch(PODS, about[0], change, namespace=place.name)
     place.wait_bound("high", 2)
     assert len(place.bound("low")) == 2
+
+
+def test_room_is_kept_until_victims_have_gone_and_the_decision_is_certified(
+    place: Place, ranks: Ranks
+) -> None:
+    """Victims may take their time: the room that one has left goes to no other pod meanwhile."""
+    place.add_nodes(1, cpu="2")
+    place.add_gang("low", 2, rank=ranks.low, **workloads.lingering())
+    place.wait_bound("low", 2)
+    place.add_gang("high", 2, rank=ranks.high)
+    place.wait_condition("high", "Reserved", "False", reason="Pipelined", says="2 pods to go")
+    [plan] = place.cluster.extender.get("/debug/evictions")["begun"]
+    assert plan["group"] == f"{place.name}/high"
+    assert check(plan["certificate"]) == []
+
+    place.wait_leaving("low-0")
+    place.delete_pod("low-0")
+    place.add_gang("other", 1, rank=ranks.middle)
+    place.wait_condition("other", "Reserved", "False", says="free 0 of 2")
+    assert not place.bound("high")
+    place.wait_leaving("low-1")
+    place.delete_pod("low-1")
+    place.wait_bound("high", 2)
+    assert not place.bound("other")
 
 
 def test_a_member_goes_for_a_higher_one_that_its_own_job_needs(place: Place, ranks: Ranks) -> None:
