@@ -104,6 +104,14 @@ class Domains:
         total = np.concatenate(([0], np.cumsum(per_node[self.rows])))
         return total[self.starts[1:]] - total[self.starts[:-1]]
 
+    def around(self, held: Rows) -> str:
+        """The lowest domain that has all of these rows, the first by name; empty: of no rows."""
+        if not len(held):
+            return ""
+        there = np.zeros(self.starts[-1] - self.starts[-2], dtype=np.int64)
+        there[held] = 1
+        return self.names[int((self.sums(there) == there.sum()).argmax())]
+
     def highest_tier(self, asked: NetworkTopology) -> int | None:
         """The highest tier that ``asked`` allows; None: no HyperNode has the tier it names."""
         if not asked.is_hard:

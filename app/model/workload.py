@@ -10,7 +10,7 @@ from app.model.booleans import boolean
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
 from app.model.parts import Policies
 from app.model.pod import said_preemptable
-from app.model.topology import NetworkTopology
+from app.model.topology import ALLOCATED, NetworkTopology
 
 EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
 """Annotation of a PodGroup: what ends when one of its pods is evicted."""
@@ -106,6 +106,11 @@ class PodGroup:
     def key(self) -> GroupKey:
         """``namespace/name``."""
         return group_key(self.namespace, self.name)
+
+    @property
+    def domain(self) -> str:
+        """The domain of the network that the group was said to be in; empty: none."""
+        return self.annotations.get(ALLOCATED, "")
 
     @property
     def looks_at_network(self) -> bool:

@@ -58,6 +58,8 @@ class GroupStatus:
     conditions: tuple[Condition, ...]
     reached: Mapping[str, int] = field(default_factory=dict)
     """The largest minimum that the group has had (:mod:`app.model.reached`), an annotation."""
+    domain: str = ""
+    """The domain of the network that the group is in, an annotation; empty: none."""
 
 
 def lacks_minimum(gang: Gang) -> bool:
@@ -103,10 +105,12 @@ def desired_status(
     *,
     describe: Describe,
     loan: str = "",
+    domain: str = "",
 ) -> GroupStatus:
     """The status ``gang`` should have; conditions keep their stamps where nothing changed.
 
-    ``loan`` says what the gang holds beyond the share of its queue; empty: nothing.
+    ``loan`` says what the gang holds beyond the share of its queue; empty: nothing. ``domain`` is
+    where all its members are, of a gang that asks for one.
     """
     counts = gang.counts
     return GroupStatus(
@@ -116,6 +120,7 @@ def desired_status(
         failed=counts.failed,
         conditions=_conditions(gang, stored, refusal, describe=describe, loan=loan),
         reached=_reached(gang, stored),
+        domain=stored.domain if gang.topology is None else domain,
     )
 
 
@@ -133,11 +138,13 @@ def differs(wanted: GroupStatus, stored: PodGroup) -> bool:
 
 
 def summary(wanted: GroupStatus, stored: PodGroup) -> str:
-    """What changes beside the texts: ``phase``, ``counts``, ``reached``, or nothing."""
+    """What changes beside the texts: ``phase``, ``counts``, ``reached``, ``domain``, or nothing."""
     if wanted.phase is not stored.phase:
         return "phase"
     if wanted.reached != stored.reached:
         return "reached"
+    if wanted.domain != stored.domain:
+        return "domain"
     now = (wanted.running, wanted.succeeded, wanted.failed)
     return "" if now == (stored.running, stored.succeeded, stored.failed) else "counts"
 

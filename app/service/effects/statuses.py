@@ -9,6 +9,8 @@ costs a bounded number of writes.
 from dataclasses import dataclass
 from uuid import uuid4
 
+import numpy as np
+
 from app.cache.cluster import ClusterCache
 from app.core.gangs.lifecycle import (
     RAN,
@@ -30,6 +32,7 @@ from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
 from app.model.resources import Vector
+from app.model.topology import ALLOCATED
 from app.model.workload import GroupPhase, PodGroup, Queue
 from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.leadership import Leadership
@@ -138,6 +141,7 @@ class StatusWriter:
             refusal,
             describe=describe,
             loan="" if loan is None else loan_text(loan.borrowed_from, self._named(loan.amount)),
+            domain=self._domain_of(gang),
         )
         if not differs(wanted, stored):
             self._unsettled.pop(key, None)
@@ -251,6 +255,9 @@ class StatusWriter:
         )
         if wanted.reached != stored.reached:
             body |= reached.annotation(wanted.reached, uid=stored.uid)
+        if wanted.domain != stored.domain:
+            metadata = body.setdefault("metadata", {"annotations": {}})
+            metadata["annotations"][ALLOCATED] = wanted.domain or None
         try:
             await self._groups.patch_pod_group(stored.namespace, stored.name, body)
         except WriteError as error:
@@ -298,6 +305,15 @@ class StatusWriter:
             )
         except WriteError as error:
             again_unless_gone(error)
+
+    def _domain_of(self, gang: Gang) -> str:
+        """Where all members are that hold room, reserved or not; empty: nowhere."""
+        if gang.topology is None:
+            return ""
+        table = self._cache.node_usage.table()
+        places = self._cache.registry.refresh().places.get(gang.key, ())
+        rows = {table.index[place.node] for place in places if place.node in table.index}
+        return self._cache.network.domains(table).around(np.array(sorted(rows), dtype=np.intp))
 
     def _named(self, amount: Vector) -> Amounts:
         return self._cache.node_usage.axis.amounts(amount)

@@ -1,0 +1,101 @@
+"""Gangs in a domain of the network, from the watch to the bindings."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from app.kit.workqueue import Again
+from app.model.reason import Cause
+from app.model.topology import ALLOCATED
+from app.model.workload import PodGroup
+from app.service.calls.filtering import Chosen
+from tests.builders import make_shape
+from tests.service.rig import Rig
+from tests.service.statuses import writer_of
+from tests.service.virtual_time import run
+from tests.topology import hard, racks
+
+
+def network(rig: Rig) -> None:
+    rig.node("n0", "n1", "n2", "n3")
+    rig.see("hypernodes", *racks(a="n0 n1", b="n2 n3"))
+
+
+def gang(rig: Rig, name: str, *, cpu: int, count: int = 2) -> PodGroup:
+    group = rig.group(name, minimum=count, topology=hard(1))
+    for at in range(count):
+        rig.pod(f"{name}-{at}", group=name, shape=make_shape(cpu=cpu))
+    return group
+
+
+def test_a_gang_that_no_rack_takes_waits_until_a_hyper_node_does() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.node("n0", "n1")
+        rig.see("hypernodes", *racks(a="n0", b="n1"))
+        gang(rig, "g", cpu=6000)
+        await rig.cycle()
+        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
+        rig.see("hypernodes", *racks(a="n0 n1"))
+        await rig.cycle()
+        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
+
+    run(scenario())
+
+
+def test_a_place_is_not_exchanged_for_one_outside_of_the_domain() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        gang(rig, "g", cpu=6000)
+        await rig.cycle()
+        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
+        assert not isinstance(rig.filter("g-0", ["n2", "n3"]), Chosen)
+        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
+
+    run(scenario())
+
+
+def test_a_lost_member_comes_back_into_the_domain_of_the_others() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        gang(rig, "g", cpu=5000)
+        await rig.cycle()
+        first = rig.place("g-0")
+        rack = {"n0", "n1"} if first in {"n0", "n1"} else {"n2", "n3"}
+        for name in ("g-0", "g-1"):
+            rig.land(name)
+        rig.delete("g-1")
+        rig.pod("g-2", group="g", shape=make_shape(cpu=6000))
+        await rig.cycle()
+        assert rig.place("g-2") in rack - {first}
+
+    run(scenario())
+
+
+def test_the_domain_is_written_with_the_decision_and_goes_with_the_places() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        group = gang(rig, "g", cpu=6000)
+        statuses = writer_of(rig)
+        await rig.cycle()
+        await statuses.write_group(group.key)
+        assert annotations(rig) == {ALLOCATED: "a"}
+        rig.see("podgroups", replace(group, annotations={ALLOCATED: "a"}, topology=hard(0)))
+        await rig.cycle()
+        statuses.forget()
+        with suppress(Again):
+            await statuses.write_group(group.key)
+        assert annotations(rig) == {ALLOCATED: None}
+
+    run(scenario())
+
+
+def annotations(rig: Rig) -> Mapping[str, object]:
+    """What the last write of the PodGroup's annotations says."""
+    written = [write.body for write in rig.api.of("group-status")]
+    found = [body["metadata"]["annotations"] for body in written if "metadata" in body]
+    last: Mapping[str, object] = found[-1]
+    return last
