@@ -14,6 +14,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from app.core.accounts import GangAccount
 from app.core.actions import futility
 from app.core.actions.backlog import Backlog
 from app.core.actions.begun import waits_for
@@ -69,9 +70,15 @@ def _may_preempt(cycle: Cycle, gang: Gang) -> bool:
         return False
     if not gang.preempts or gang.key in cycle.begun or gang.key in cycle.snapshot.paused:
         return False
-    if is_reached(cycle, gang):
+    if is_reached(cycle, gang) or _only_loses(cycle, gang):
         return False
     return not slots.has_guessed_slots(gang) and cycle.opened.starving(gang)
+
+
+def _only_loses(cycle: Cycle, gang: Gang) -> bool:
+    """Whether ``gang`` has its minimum until members go that are evicted for others."""
+    lost = cycle.ledger.gang(gang).losses is not None
+    return lost and Need.of(gang, GangAccount.of(gang)).met
 
 
 @dataclass(eq=False)
