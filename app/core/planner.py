@@ -35,6 +35,7 @@ from app.core.points import Opened
 from app.core.policy import Policies
 from app.core.shares.loans import loans
 from app.core.tiers import open_policies
+from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, group_key
 from app.model.plan import Plan
@@ -261,7 +262,7 @@ def _plan_run(cycle: Cycle) -> Generator[None, None, Plan]:
 def _run(cycle: Cycle) -> Steps:
     if cycle.is_full:
         yield from evict_over_capability(cycle)
-    for name in cycle.actions:
+    for name in _reclaiming_first(cycle.actions):
         action = ACTIONS.get(name) or (EVICTING.get(name) if cycle.is_full else None)
         if action is not None:
             yield from action(cycle)
@@ -276,6 +277,20 @@ def _run(cycle: Cycle) -> Steps:
             cycle.show(newly_shown(cycle, gang))
         if number % _PIECE == 0:
             yield
+
+
+def _reclaiming_first(actions: Sequence[str]) -> list[str]:
+    """``actions`` with those that reclaim before others that evict, each in a place of these.
+
+    A pod evicted for a gang of a queue that must give the room back at once would be lost for
+    nothing.
+    """
+    evicting = sorted(
+        (name for name in actions if name in EVICTING),
+        key=lambda name: not EvictionAction(name).reclaims,
+    )
+    following = iter(evicting)
+    return [next(following) if name in EVICTING else name for name in actions]
 
 
 def _account_for(cycle: Cycle, gang: Gang) -> None:

@@ -120,18 +120,20 @@ class Proof:
         return place_at(self.cycle, self.gang, self.tasks, need=self._need(), hint=hint)
 
     def _takes_too_much(self, before: Vector) -> bool:
-        """Whether the exchange inside the queue makes it grow beyond its share.
+        """Whether the exchange makes a queue grow beyond its share while others wait for room.
 
         A queue that reclaims was asked for that before.
         """
-        shares = self.cycle.opened.queue_shares
+        cycle, queue = self.cycle, self.gang.queue
+        shares = cycle.opened.queue_shares
         if shares is None or self.action.reclaims:
             return False
-        queue = self.gang.queue
-        after, deserved = self.cycle.ledger.queue(queue).tree_allocated, shares(queue).deserved
+        after, deserved = cycle.ledger.queue(queue).tree_allocated, shares(queue).deserved
         grown = (after > before) & (after > deserved) & (deserved > 0)
         grown[PODS_COLUMN] = False
-        return bool(grown.any())
+        if not grown.any():
+            return False
+        return any(gang.queue != queue and cycle.is_refused(gang) for gang in cycle.pending)
 
     def _need(self) -> Need:
         return Need.of(self.gang, self.cycle.ledger.gang(self.gang))

@@ -18,6 +18,7 @@ from app.model.snapshot import Veto
 from app.model.workload import GroupPhase, Quota
 from tests.builders import make_gang, make_queue
 from tests.core.actions.rigs import (
+    Outcome,
     amounts_of,
     cores,
     gang_of,
@@ -319,20 +320,25 @@ def test_a_gang_may_use_the_room_that_is_kept_for_it() -> None:
 
 
 @pytest.mark.parametrize("share", ["proportion", "capacity"])
-def test_no_queue_grows_beyond_its_share_by_an_exchange(share: str) -> None:
-    queues = [make_queue(name, deserved=amounts_of(cpu=2)) for name in ("a", "b")]
-    outcome = contended(
+def test_no_queue_grows_beyond_its_share_by_an_exchange_while_others_wait(share: str) -> None:
+    waits = gang_of("waits", 2, queue=QueueName("b"))
+    assert victims(exchanged(share, waits)) == {"large-0"}
+    assert victims(exchanged(share)) == {"small-0"}, "with the idle core it is enough"
+
+
+def exchanged(share: str, *waits: Gang) -> Outcome:
+    """A gang asks two cores of a queue that deserves two of four and holds three."""
+    return contended(
         gang_of("high", 1, cpu=2, queue=QueueName("a"), priority=9),
-        gang_of("waits", 2, queue=QueueName("b")),
+        *waits,
         running=[
             running_gang("small", [0], cpu=1, queue="a"),
             running_gang("large", [0], cpu=2, queue="a"),
         ],
         nodes=cores(4),
-        queues=queues,
+        queues=[make_queue(name, deserved=amounts_of(cpu=2)) for name in ("a", "b")],
         by=policies((("priority", WHOLE, "conformance"), ("predicates", share)), ACTIONS),
     )
-    assert victims(outcome) == {"large-0"}, "with the idle core the small one would be enough"
 
 
 def test_no_pod_goes_where_a_vote_says_that_the_room_to_come_is_not_enough() -> None:

@@ -61,6 +61,19 @@ def test_priorities_do_not_matter_between_queues() -> None:
     assert len(victims(outcome)) == 1
 
 
+def test_no_pod_is_evicted_for_a_gang_whose_queue_must_give_the_room_to_another() -> None:
+    high = gang_of("high", 1, queue=QueueName("a"), priority=9)
+    outcome = contended(
+        high,
+        asks("mine", 1),
+        running=[running_gang("low", [0], queue="a")],
+        nodes=cores(1),
+        queues=(make_queue("a", deserved=()), make_queue("b", deserved=(("cpu", 1000),))),
+        by=policies((("priority", WHOLE), ("predicates", "capacity")), ACTIONS),
+    )
+    assert [plan.preemptor for plan in outcome.plan.evictions] == ["default/mine"]
+
+
 def test_no_queue_gives_what_it_deserves_itself() -> None:
     c = make_queue("c")
     running = [
