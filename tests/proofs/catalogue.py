@@ -9,6 +9,7 @@ _BEARABLE = "tests/core/test_bears_more.py"
 _ENGINE = "tests/core/placement"
 _DOMAINS = "tests/core/test_domain_oracle.py"
 _VICTIMS = "tests/core/victims"
+_LOOPS = "tests/core/test_loops.py"
 _CACHE_MACHINE = "tests/cache/test_state_machine.py"
 _BARRIER = "tests/service/calls/test_barrier_machine.py"
 _EQUAL_PODS = "tests/service/cycle/test_equal_pods.py"
@@ -20,8 +21,12 @@ PIECES: tuple[Piece, ...] = (
     *properties("bearable", _BEARABLE, shares=10),
     *properties("victims", _VICTIMS, shares=10),
     *properties("domains", _DOMAINS, shares=10),
+    *properties("loops", _LOOPS, shares=10),
     *properties(
-        "core", "tests/core", without=(_PLANNER, _BEARABLE, _ENGINE, _VICTIMS, _DOMAINS), shares=10
+        "core",
+        "tests/core",
+        without=(_PLANNER, _BEARABLE, _ENGINE, _VICTIMS, _DOMAINS, _LOOPS),
+        shares=10,
     ),
     *properties("cache-machine", _CACHE_MACHINE, shares=20),
     *properties("cache", "tests/cache", without=(_CACHE_MACHINE,), shares=2),
