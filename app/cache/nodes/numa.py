@@ -52,12 +52,18 @@ class NumaUsage:
         self._held: dict[str, _Held] = {}
         self._on: dict[NodeName, dict[str, Cpus]] = {}
         self._changed: dict[str, None] = {}
+        self._where: dict[str, NodeName] = {}
+        """The nodes of holders, of whichever pods."""
+        self._told: dict[NodeName, NumaNode] = {}
+        self._stale: set[NodeName] = set()
+        """Nodes of which that says something else by now."""
         node_usage.moved.append(self._note)
 
     def set_topology(self, topology: NumaTopology) -> bool:
         """Add or replace; returns whether pods may go where they could not before."""
         old = self._topologies.get(topology.name)
         self._topologies[topology.name] = topology
+        self._stale.add(topology.name)
         if old is None or old.layout != topology.layout:
             self._begin_anew(topology.name)
             return True
@@ -68,6 +74,7 @@ class NumaUsage:
     def drop_topology(self, name: NodeName) -> None:
         """Forget a Numatopology, and what its pods have."""
         if self._topologies.pop(name, None) is not None:
+            self._told.pop(name, None)
             self._begin_anew(name)
 
     def decision(self, uid: PodUid) -> tuple[NumaLayout, Cpus] | None:
@@ -81,13 +88,10 @@ class NumaUsage:
     def nodes(self) -> dict[NodeName, NumaNode]:
         """What is free on each node, and what terminating pods give back."""
         self._follow()
-        found: dict[NodeName, NumaNode] = {}
-        for name, topology in self._topologies.items():
-            count = len(topology.layout.ids)
-            going = (cpus for holder, cpus in self._taken_on(topology) if self._is_going(holder))
-            coming = total(going, nodes=count)
-            found[name] = NumaNode(topology.layout, self._free(topology), coming)
-        return found
+        for name in self._stale & self._topologies.keys():
+            self._told[name] = self._node(self._topologies[name])
+        self._stale.clear()
+        return dict(self._told)
 
     def taken(self) -> dict[PodUid, Cpus]:
         """What the pods on these nodes have, as far as is known."""
@@ -97,6 +101,11 @@ class NumaUsage:
             for topology in self._topologies.values()
             for holder, cpus in self._taken_on(topology)
         }
+
+    def _node(self, topology: NumaTopology) -> NumaNode:
+        going = (cpus for holder, cpus in self._taken_on(topology) if self._is_going(holder))
+        coming = total(going, nodes=len(topology.layout.ids))
+        return NumaNode(topology.layout, self._free(topology), coming)
 
     def _note(self, holder: str) -> None:
         if self._topologies:
@@ -112,6 +121,7 @@ class NumaUsage:
         changed, self._changed = self._changed, {}
         for holder in changed:
             held, charge = self._held.get(holder), self._usage.charges.get(holder)
+            self._note_where(holder, charge.node if charge is not None else None)
             if held is not None and (charge is None or charge.node != held.node):
                 del self._held[holder]
                 del self._on[held.node][holder]
@@ -120,6 +130,12 @@ class NumaUsage:
             topology = self._topologies.get(charge.node) if charge is not None else None
             if topology is not None and topology.layout.static and holder not in self._held:
                 self._take(holder, topology)
+
+    def _note_where(self, holder: str, node: NodeName | None) -> None:
+        before = self._where.pop(holder, None)
+        self._stale.update(name for name in (before, node) if name is not None)
+        if node is not None:
+            self._where[holder] = node
 
     def _take(self, holder: str, topology: NumaTopology) -> None:
         occupant, layout = self._occupant(holder), topology.layout

@@ -9,7 +9,7 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import NodeName
 from app.model.numa import NUMA_DECISION, Cpus, NumaLayout, NumaNeed, NumaPolicy, NumaTopology
 from app.model.shape import PodShape
-from tests.builders import make_node, make_shape
+from tests.builders import make_node, make_pod, make_shape
 from tests.cache.rig import Rig as Small
 
 N = NodeName("big")
@@ -107,6 +107,16 @@ def test_agents_that_name_no_pods_have_seen_those_that_run(phase: str, free: Cpu
     assert rig.free == free
 
 
+def test_a_pod_that_begins_to_run_is_in_what_such_an_agent_says() -> None:
+    rig = Rig()
+    rig.want("a", 5, node="big")
+    assert rig.free == (3, 8)
+    rig.want("a", 5, node="big", phase="Running")
+    assert rig.free == (8, 8)
+    rig.cache.drop_pod(rig.uid("a"))
+    assert (rig.free, rig.taken()) == ((8, 8), {})
+
+
 def test_after_a_restart_a_bound_pod_has_what_it_was_told() -> None:
     rig = Rig()
     told = {NUMA_DECISION: '{"numa":{"1":{"cpu":"5"}}}'}
@@ -140,6 +150,16 @@ def test_terminating_pods_are_told_as_what_is_coming() -> None:
     rig.cache.drop_pod(rig.uid("a"))
     rig.says(8, 8)
     assert (rig.free, rig.coming) == ((8, 8), (0, 0))
+
+
+def test_pods_of_others_give_back_what_the_agent_says_they_have() -> None:
+    rig = Rig()
+    rig.says(4, 8, pods={"uid-f": (4, 0)})
+    foreign = make_pod("f", scheduler="other", node="big", phase="Running", deleting=True)
+    rig.cache.set_pod(foreign, now=rig.now)
+    assert (rig.coming, rig.taken()) == ((4, 0), {"f": (4, 0)})
+    rig.cache.drop_pod(foreign.uid)
+    assert (rig.coming, rig.taken()) == ((0, 0), {})
 
 
 def test_members_that_exchange_places_exchange_their_cpus() -> None:
