@@ -117,17 +117,20 @@ class Leaving:
     def take(self, units: Sequence[Collection[int]]) -> int | None:
         """Let all of these go; the number of the first that may not, and then none of them goes.
 
-        Of a unit some pods may be gone already.
+        Of a unit some pods may be gone already. A gang that needs one member goes pod by pod.
         """
         ledger = self._evicting.ledger
-        pods, start = ledger.snapshot.running.pods, len(ledger.journal)
+        running, start = ledger.snapshot.running, len(ledger.journal)
         for number, unit in enumerate(units):
-            rest = [at for at in unit if pods[at].uid not in ledger.evicted]
-            if not self._evicting.still_allows(self._judgement, rest):
-                ledger.undo_since(start)
-                return number
-            for at in rest:
-                ledger.evict(at)
+            rest = [at for at in unit if running.pods[at].uid not in ledger.evicted]
+            gangs = [ledger.snapshot.gangs[running.gangs[at]] for at in rest]
+            singly = all(gang.is_of_one and not gang.ends_whole for gang in gangs)
+            for together in [(at,) for at in rest] if singly else [rest]:
+                if not self._evicting.still_allows(self._judgement, together):
+                    ledger.undo_since(start)
+                    return number
+                for at in together:
+                    ledger.evict(at)
         return None
 
     def still_may(self) -> Mask:

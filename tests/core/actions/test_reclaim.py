@@ -7,8 +7,9 @@ from app.model.eviction import EvictionAction
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.running import Protection
+from app.model.workload import GroupPhase
 from tests.builders import make_queue
-from tests.core.actions.rigs import cores, gang_of, members, policies
+from tests.core.actions.rigs import cores, gang_of, members, policies, vector
 from tests.core.contended import RunningGang, contended, eviction_for, running_gang, victims
 from tests.running import Runs
 
@@ -44,6 +45,13 @@ def test_a_queue_takes_no_more_than_it_deserves() -> None:
     )
     assert victims(outcome) == set()
     assert outcome.text("mine").endswith("queue b would hold more than it deserves")
+
+
+def test_a_group_that_needs_one_pod_does_not_go_whole_where_its_queue_deserves_some() -> None:
+    mine = replace(asks("mine", 1), phase=GroupPhase.PENDING, min_request=vector(cpu=3))
+    low = running_gang("low", [0, 0, 1, 1], minimum=1, queue="a")
+    outcome = contended(mine, running=[low], nodes=cores(2, 2), queues=(A, B), by=BY)
+    assert victims(outcome) == set()
 
 
 def test_a_queue_that_is_not_reclaimable_gives_nothing() -> None:
