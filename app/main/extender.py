@@ -33,7 +33,7 @@ from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.front import Front
-from app.main.informers import KINDS, Informers, lease_kind, pod_kinds
+from app.main.informers import KINDS, Informers, lease_kind, pod_kinds, waiting_pods
 from app.main.serving.server import CALL_CONNECTIONS, Bind, Server, opened, server
 from app.main.serving.serving_tls import CertificateFiles, follow_files
 from app.main.serving.translation import ClusterPorts, Home
@@ -121,6 +121,7 @@ class ExtenderProcess:
         webs = self._webs(listener, bind, services=services, calls=calls)
         serving = [asyncio.create_task(web.serve(sockets=sockets)) for web, sockets in webs]
         self._informers.start()
+        self._follow_what_evictions_ask()
         work = asyncio.create_task(self._work())
         following = asyncio.create_task(_follow_certificate(webs[0][0], bind))
         front = self._front(listener, webs[0][0], calls=calls)
@@ -226,6 +227,11 @@ class ExtenderProcess:
         if self._parts.configuration.load(text):
             self._parts.cache.signals.note_dirty()
             self._parts.planning.pace.notice()
+            self._follow_what_evictions_ask()
+
+    def _follow_what_evictions_ask(self) -> None:
+        if self._parts.configuration.evicts:
+            self._informers.follow(waiting_pods(self._settings.schedulers()))
 
     def _services(self) -> ExtenderServices:
         parts = self._parts

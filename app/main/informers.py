@@ -118,16 +118,15 @@ KINDS: tuple[WatchedKind, ...] = (
 
 
 def pod_kinds(schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
-    """Pods, ours by scheduler name; of all others those that take room on a node, claim or seek it.
+    """Pods, ours by scheduler name; of all others only those that take room on a node, or claim it.
 
-    Pods that are not ours are most of a cluster, and much of what is said about them (how they
-    start, that they ended) is nothing to us: the API server keeps it to itself.
+    Pods that are not ours are most of a cluster, and half of what is said about them (that they
+    were created, that they ended) is nothing to us: the API server keeps it to itself.
     """
     ours = sorted(schedulers)
-    others = [f"spec.schedulerName!={name}" for name in ours]
+    others = _of_others(ours)
     placed = ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
     nominated = ["spec.nodeName=", "status.nominatedNodeName!="]
-    waiting = ["spec.nodeName=", "status.nominatedNodeName=", "status.phase=Pending"]
     return (
         *(
             WatchedKind(f"pods/{name}", _PODS, decode_pod, f"spec.schedulerName={name}")
@@ -137,10 +136,18 @@ def pod_kinds(schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
             "pods/*", _PODS, decode_pod, ",".join(others + placed), gather_s=_OTHERS_GATHER_S
         ),
         WatchedKind("nominated", _PODS, decode_pod, ",".join(others + nominated)),
-        WatchedKind(
-            "waiting", _PODS, decode_pod, ",".join(others + waiting), gather_s=_OTHERS_GATHER_S
-        ),
     )
+
+
+def waiting_pods(schedulers: Iterable[str]) -> WatchedKind:
+    """Pods that are not ours and wait for a node: what evictions ask, which spare room for them."""
+    waiting = ["spec.nodeName=", "status.nominatedNodeName=", "status.phase=Pending"]
+    selectors = ",".join(_of_others(schedulers) + waiting)
+    return WatchedKind("waiting", _PODS, decode_pod, selectors, gather_s=_OTHERS_GATHER_S)
+
+
+def _of_others(schedulers: Iterable[str]) -> list[str]:
+    return [f"spec.schedulerName!={name}" for name in sorted(schedulers)]
 
 
 def lease_kind(namespace: str) -> WatchedKind:
@@ -187,31 +194,24 @@ class Informers:
 
     def __init__(self, kinds: Sequence[WatchedKind], *, connection: Connection, feed: Sink) -> None:
         self._feed = feed
+        self._connection = connection
         self._mailbox: Mailbox[Item] = Mailbox(asyncio.get_running_loop(), self._deliver)
-        self._informers = {
-            kind.name: Informer(
-                Watched(
-                    kind=kind.name,
-                    path=kind.path,
-                    decoder=decoder(kind.decode),
-                    selectors=kind.selectors,
-                    gather_s=kind.gather_s,
-                    optional=kind.optional,
-                    silence_s=kind.silence_s,
-                ),
-                connection=connection,
-                sink=partial(self._put, kind.name),
-            )
-            for kind in kinds
-        }
+        self._informers = {kind.name: self._informer(kind) for kind in kinds}
+        self._awaited = tuple(self._informers)
         self._delivered: set[str] = set()
         self.synced = asyncio.Event()
-        """Set once every kind has been listed."""
+        """Set once every kind of the start has been listed."""
 
     def start(self) -> None:
         """Start all threads."""
         for informer in self._informers.values():
             informer.start()
+
+    def follow(self, kind: WatchedKind) -> None:
+        """Follow one kind more from now on, if it is not followed yet."""
+        if kind.name not in self._informers:
+            self._informers[kind.name] = self._informer(kind)
+            self._informers[kind.name].start()
 
     async def stop(self) -> None:
         """End all threads; what they still had to say is dropped."""
@@ -221,8 +221,20 @@ class Informers:
         )
 
     def unsynced(self) -> list[str]:
-        """Kinds whose first listing is not in the cache yet."""
-        return [kind for kind in self._informers if kind not in self._delivered]
+        """Kinds of the start whose first listing is not in the cache yet."""
+        return [kind for kind in self._awaited if kind not in self._delivered]
+
+    def _informer(self, kind: WatchedKind) -> Informer[Any]:
+        watched = Watched(
+            kind=kind.name,
+            path=kind.path,
+            decoder=decoder(kind.decode),
+            selectors=kind.selectors,
+            gather_s=kind.gather_s,
+            optional=kind.optional,
+            silence_s=kind.silence_s,
+        )
+        return Informer(watched, connection=self._connection, sink=partial(self._put, kind.name))
 
     def _put(self, kind: str, batch: Batch[Any]) -> None:
         for piece in _pieces(batch):

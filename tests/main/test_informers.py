@@ -10,7 +10,7 @@ import pytest
 
 from app.cache.cluster import ClusterCache
 from app.kube.config import load
-from app.main.informers import KINDS, Informers, WatchedKind, pod_kinds
+from app.main.informers import KINDS, Informers, WatchedKind, pod_kinds, waiting_pods
 from app.service.activity import Activity
 from app.service.intake.feed import Feed, Malformed
 from app.telemetry import metrics
@@ -213,7 +213,7 @@ def test_a_cluster_without_device_classes_is_not_waited_for(tmp_path: Path) -> N
         follow(server, tmp_path, story)
 
 
-def test_pods_of_others_are_asked_for_only_while_they_take_room_or_claim_or_seek_it() -> None:
+def test_pods_of_others_are_asked_for_only_while_they_take_room_or_claim_it() -> None:
     asked = {kind.name: kind.fields for kind in pod_kinds({"volcano", "batch"})}
     assert asked == {
         "pods/batch": "spec.schedulerName=batch",
@@ -222,6 +222,30 @@ def test_pods_of_others_are_asked_for_only_while_they_take_room_or_claim_or_seek
         "status.phase!=Succeeded,status.phase!=Failed",
         "nominated": "spec.schedulerName!=batch,spec.schedulerName!=volcano,spec.nodeName=,"
         "status.nominatedNodeName!=",
-        "waiting": "spec.schedulerName!=batch,spec.schedulerName!=volcano,spec.nodeName=,"
-        "status.nominatedNodeName=,status.phase=Pending",
     }
+
+
+def test_pods_of_others_that_wait_are_a_kind_of_their_own() -> None:
+    assert waiting_pods({"volcano", "batch"}).fields == (
+        "spec.schedulerName!=batch,spec.schedulerName!=volcano,spec.nodeName=,"
+        "status.nominatedNodeName=,status.phase=Pending"
+    )
+
+
+def test_a_kind_that_is_followed_later_comes_in_once_and_is_not_waited_for(tmp_path: Path) -> None:
+    waiting = WatchedKind("waiting", "/waiting", decode_pod)
+
+    async def story(rig: Rig) -> None:
+        await rig.informers.synced.wait()
+        rig.informers.follow(waiting)
+        rig.informers.follow(waiting)
+        assert rig.informers.unsynced() == []
+        await rig.until(lambda: "uid-w" in rig.cache.pods.waiting)
+
+    with ScriptedServer() as server:
+        serve(server, pods=[page([], version=1)], watches=[watch()])
+        alone = pod(meta={"name": "w", "uid": "uid-w"}, containers=[container()])
+        server.on("GET", "/waiting", lists_and_watches([page([alone], version=1)], [watch()]))
+        follow(server, tmp_path, story)
+        lists = [seen for seen in server.asked("GET", "/waiting") if "watch" not in seen.query]
+        assert len(lists) == 1
