@@ -14,6 +14,7 @@ from app.model.ids import GroupKey, NodeName, PodUid, group_key
 from app.model.job import JobTemplate, Template
 from app.model.lease import Lease
 from app.model.node import DeviceClass
+from app.model.numa import NumaLayout, NumaPolicy, NumaTopology
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
 from app.model.shape import LabelSelector
@@ -163,6 +164,12 @@ CASES = (
         HyperNode("rack", tier=1),
         "rack",
         lambda r: "rack" in r.cache.network.domains(r.cache.node_usage.table()).names,
+    ),
+    Case(
+        "numatopologies",
+        NumaTopology(NodeName("n"), NumaLayout(NumaPolicy.NONE, True, (0,), (8,)), (8,)),
+        "n",
+        lambda r: "n" in r.cache.numa.nodes(),
     ),
     Case(
         "leases",
