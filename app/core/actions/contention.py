@@ -121,7 +121,9 @@ class _Contest:
         if demand is None:
             return None
         keys = self.cycle.plugin_keys(gang, tasks)
-        return demand.what, demand.members, gang.priority, self.cycle.in_play(gang), keys
+        asked = None if gang.min_request is None else gang.min_request.tobytes()
+        admission = self.cycle.in_play(gang) or (asked,)
+        return demand.what, demand.members, gang.priority, admission, keys, gang.topology
 
     def _search(self, proof: Proof) -> tuple[NoVictims, ...]:
         """Look for victims and evict them; why there are none, or nothing: none is needed any more.

@@ -54,6 +54,19 @@ def test_a_group_that_needs_one_pod_does_not_go_whole_where_its_queue_deserves_s
     assert victims(outcome) == set()
 
 
+def test_a_group_that_asks_for_less_gets_room_where_one_like_it_asked_for_too_much() -> None:
+    much, little = (
+        replace(asks(name, 1), phase=GroupPhase.PENDING, min_request=vector(cpu=cpu))
+        for name, cpu in (("much", 3), ("little", 2))
+    )
+    low = running_gang("low", [0, 1, 2, 3], minimum=1, queue="a")
+    outcome = contended(
+        much, little, running=[low], nodes=cores(1, 1, 1, 1), queues=(A, B), by=BY, now=20.0
+    )
+    assert eviction_for(outcome, "little").places
+    assert len(victims(outcome)) == 2
+
+
 def test_a_queue_that_is_not_reclaimable_gives_nothing() -> None:
     a = make_queue("a", reclaimable=False)
     outcome = contended(
