@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from app.cache.nodes.domains import NetworkTree
+from app.model.domains import Domains
 from app.model.node import Node
-from app.model.topology import Domains, HyperNode, HyperNodeMember, NetworkTopology, TopologyMode
+from app.model.topology import HyperNode, HyperNodeMember, NetworkTopology, TopologyMode
 from tests.builders import make_table
 
 

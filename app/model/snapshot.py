@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.model.disruption import DisruptionBudget
+from app.model.domains import Domains
 from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
 from app.model.ids import ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
@@ -21,7 +22,6 @@ from app.model.plan import Collected
 from app.model.resources import Matrix, ResourceAxis, Vector
 from app.model.running import NOT_ASKED, Running
 from app.model.shape import HostPort, PodShape
-from app.model.topology import Domains
 from app.model.workload import Namespace, Queue, Quota
 
 

@@ -13,12 +13,13 @@ from functools import cached_property
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.model.domains import CLUSTER, Domains
 from app.model.gang import Gang
 from app.model.ids import PodUid
 from app.model.node import Node
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause
-from app.model.topology import CLUSTER, Domains, HyperNode
+from app.model.topology import HyperNode
 from tests.builders import make_gang
 from tests.core.actions.rigs import Outcome, cores, cycle, members
 from tests.scale import examples

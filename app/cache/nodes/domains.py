@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.core.topology.tree import Tree
+from app.model.domains import CLUSTER, Domains, whole_cluster
 from app.model.ids import NodeName
 from app.model.node import Node
 from app.model.resources import Rows
 from app.model.snapshot import NodeTable
-from app.model.topology import CLUSTER, Domains, HyperNode, whole_cluster
+from app.model.topology import HyperNode
 
 
 class NetworkTree:

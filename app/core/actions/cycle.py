@@ -18,6 +18,7 @@ from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.points import Opened
 from app.model.amounts import Amounts
+from app.model.domains import Domain
 from app.model.eviction import EvictionPlan
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task
@@ -27,7 +28,6 @@ from app.model.reason import Cause, NoVictims, Refusal
 from app.model.resources import Matrix, Rows, Vector
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
-from app.model.topology import Domain
 
 Steps = Generator[None, None, None]
 

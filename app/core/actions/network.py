@@ -21,12 +21,13 @@ from app.core.placement.arrays import Counts
 from app.core.placement.domains import Alike, Asked, Fits, fits, in_order, nearest
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import Wanted
+from app.model.domains import CLUSTER, Domain, Domains, whole_cluster
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.parts import SubGroup
 from app.model.reason import Cause, NearestDomain, NoDomain, Refusal
 from app.model.resources import Rows
-from app.model.topology import CLUSTER, Domain, Domains, NetworkTopology, whole_cluster
+from app.model.topology import NetworkTopology
 
 _STEPS = 20_000
 """Steps of one search for a packing of several shapes: some ten milliseconds."""

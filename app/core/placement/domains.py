@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.placement.arrays import Counts
+from app.model.domains import Domains
 from app.model.resources import Mask, Rows
-from app.model.topology import Domains
 
 
 @dataclass(frozen=True, slots=True, eq=False)

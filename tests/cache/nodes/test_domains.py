@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cache.nodes.domains import NetworkTree
+from app.model.domains import CLUSTER, Domains
 from app.model.node import Node
-from app.model.topology import CLUSTER, Domains, HyperNode, HyperNodeMember
+from app.model.topology import HyperNode, HyperNodeMember
 from tests.builders import make_node, make_table
 from tests.scale import examples
 

@@ -1,0 +1,94 @@
+"""Domains of the network: the nodes below each HyperNode (volcano.md §2.7, §3.6).
+
+To the planner a *domain* is the set of nodes below a HyperNode, so HyperNodes may overlap, and a
+set that is wrong harms its own groups only. Above all of them is the whole cluster, whose tier is
+one more than the highest.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.model.resources import Rows
+from app.model.topology import NetworkTopology
+
+CLUSTER: Final = "<cluster-top-hypernode>"
+"""The name of the whole cluster among the domains, as in Volcano."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domains:
+    """The domains of the nodes of one table: those of the lowest tier first, then by name.
+
+    The last one is the whole cluster. ``tiers`` and ``parents`` have the shape ``(D,)``; the parent
+    is the position of the lowest domain that has the HyperNode as a member, that of the cluster
+    where there is none, and -1 of the cluster itself. The rows of domain ``d`` are
+    ``rows[starts[d]:starts[d + 1]]``, ascending; ``starts`` has the shape ``(D + 1,)``.
+    """
+
+    names: tuple[str, ...]
+    tiers: NDArray[np.int64]
+    parents: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    rows: Rows
+    tier_of_name: Mapping[str, int] = field(default_factory=dict)
+    """Tiers by ``tierName``; of two tiers of a name the higher one."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def rows_of(self, domain: int) -> Rows:
+        """The rows of its nodes, ascending."""
+        return self.rows[self.starts[domain] : self.starts[domain + 1]]
+
+    def sums(self, per_node: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums over the nodes of each domain, shape ``(D,)``, of numbers of shape ``(N,)``."""
+        total = np.concatenate(([0], np.cumsum(per_node[self.rows])))
+        return total[self.starts[1:]] - total[self.starts[:-1]]
+
+    def around(self, held: Rows) -> str:
+        """The lowest domain that has all of these rows, the first by name; empty: of no rows."""
+        if not len(held):
+            return ""
+        there = np.zeros(self.starts[-1] - self.starts[-2], dtype=np.int64)
+        there[held] = 1
+        return self.names[int((self.sums(there) == there.sum()).argmax())]
+
+    def highest_tier(self, asked: NetworkTopology) -> int | None:
+        """The highest tier that ``asked`` allows; None: no HyperNode has the tier it names."""
+        if not asked.is_hard:
+            return int(self.tiers[-1])
+        if asked.highest_tier is not None:
+            return asked.highest_tier
+        return self.tier_of_name.get(asked.highest_tier_name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """A domain that places are given in: its name, and the rows of its nodes, ascending."""
+
+    name: str
+    rows: Rows
+
+    @property
+    def called(self) -> str:
+        """The name among those of classes of exchange."""
+        return f"domain {self.name}"
+
+    def rows_within(self, others: Rows | None) -> Rows:
+        """The rows that are among ``others`` as well (None: all are)."""
+        return self.rows if others is None else np.intersect1d(others, self.rows)
+
+
+def whole_cluster(nodes: int) -> Domains:
+    """The domains of ``nodes`` nodes when there are no HyperNodes."""
+    return Domains(
+        names=(CLUSTER,),
+        tiers=np.array([1], dtype=np.int64),
+        parents=np.array([-1], dtype=np.intp),
+        starts=np.array([0, nodes], dtype=np.intp),
+        rows=np.arange(nodes, dtype=np.intp),
+    )
