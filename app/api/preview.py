@@ -139,7 +139,7 @@ def _pods_to_go(preview: CapabilityPreview) -> tuple[PodToGo, ...]:
     for unit in preview.given_up.units:
         gang = snapshot.gangs[unit.gang]
         single = is_single(gang, size=sizes[unit.gang])
-        kind = "gang" if unit.ends_gang else "single" if single else "surplus"
+        kind = unit.kind(single=single)
         for at in unit.pods:
             pod, request = running.pods[at], dict(snapshot.axis.amounts(running.requests[at]))
             priority = int(running.priorities[at])

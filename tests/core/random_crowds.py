@@ -1,7 +1,7 @@
 """Random trees of queues on a few full nodes, with jobs that wait for the room of others."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -145,17 +145,7 @@ def _job(members: int, spare: int, **fields: Any) -> Job:
 
 def named(name: str, job: Job, rows: tuple[int, ...] = ()) -> Job:
     """``job`` of that name, whose first members run on ``rows``."""
-    return Job(
-        name,
-        job.members,
-        cpu=job.cpu,
-        gib=job.gib,
-        minimum=job.minimum,
-        queue=job.queue,
-        priority=job.priority,
-        rows=rows,
-        ends_whole=job.ends_whole,
-    )
+    return replace(job, name=name, rows=rows)
 
 
 def _packed(jobs: Sequence[Job], sizes: Sequence[tuple[int, int]]) -> Iterator[Job]:

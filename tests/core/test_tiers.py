@@ -173,16 +173,22 @@ class TestOrderOfQueues:
         assert self.sorted(opened) == ["b", "c", "a"]
 
 
+VOTES = [
+    pytest.param([], None, id="nobody votes"),
+    pytest.param([[ABSTAIN], [ABSTAIN]], None, id="all abstain"),
+    pytest.param([[PERMIT]], None, id="permit"),
+    pytest.param([[REJECT]], NO, id="reject"),
+    pytest.param([[PERMIT, REJECT]], NO, id="a rejection beats permissions of its tier"),
+    pytest.param([[PERMIT], [REJECT]], None, id="a permission spares the lower tiers"),
+    pytest.param([[ABSTAIN], [REJECT]], NO, id="abstaining leaves it to the next tier"),
+]
+"""How votes of tiers combine at every point that votes."""
+
+
 @pytest.mark.parametrize(
     ("tiers", "expected"),
     [
-        pytest.param([], None, id="nobody votes"),
-        pytest.param([[ABSTAIN], [ABSTAIN]], None, id="all abstain"),
-        pytest.param([[PERMIT]], None, id="permit"),
-        pytest.param([[REJECT]], NO, id="reject"),
-        pytest.param([[PERMIT, REJECT]], NO, id="a rejection beats permissions of its tier"),
-        pytest.param([[PERMIT], [REJECT]], None, id="a permission spares the lower tiers"),
-        pytest.param([[ABSTAIN], [REJECT]], NO, id="abstaining leaves it to the next tier"),
+        *VOTES,
         pytest.param([[ABSTAIN, PERMIT], [REJECT]], None, id="abstaining beside a permission"),
         pytest.param(
             [[Ballot(Vote.REJECT)]], Refusal(Cause.NOT_ADMITTED), id="rejection without a reason"
@@ -512,15 +518,7 @@ class TestVictims:
 
     @pytest.mark.parametrize(
         ("votes", "expected"),
-        [
-            pytest.param([], None, id="nobody votes"),
-            pytest.param([[ABSTAIN], [ABSTAIN]], None, id="all abstain"),
-            pytest.param([[PERMIT]], None, id="permit"),
-            pytest.param([[REJECT]], NO, id="reject"),
-            pytest.param([[PERMIT, REJECT]], NO, id="a rejection beats permissions of its tier"),
-            pytest.param([[PERMIT], [REJECT]], None, id="a permission spares the lower tiers"),
-            pytest.param([[ABSTAIN], [REJECT]], NO, id="abstaining leaves it to the next tier"),
-        ],
+        VOTES,
     )
     def test_whether_room_to_come_is_enough_is_a_vote_tier_by_tier(
         self, votes: list[list[Ballot]], expected: Refusal | None

@@ -331,7 +331,7 @@ class _Writer:
         for unit in self.units:
             single = is_single(self.snapshot.gangs[unit.gang], size=self.sizes[unit.gang])
             yield {
-                "kind": "gang" if unit.ends_gang else "single" if single else "surplus",
+                "kind": unit.kind(single=single),
                 "pods": [self.running.pods[at].uid for at in unit.pods],
                 "witness": witnesses.get(unit.pods),
             }

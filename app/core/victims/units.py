@@ -46,6 +46,12 @@ class Unit(NamedTuple):
     priority: int
     lost: int
 
+    def kind(self, *, single: bool) -> str:
+        """``gang``, ``single`` (its gang is but one pod) or ``surplus``."""
+        if self.ends_gang:
+            return "gang"
+        return "single" if single else "surplus"
+
 
 class SetCost(NamedTuple):
     """The cost of evicting a set of units: what stands first counts first."""
