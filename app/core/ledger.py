@@ -63,14 +63,12 @@ class Ledger:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.idle: Matrix = np.subtract(snapshot.table.allocatable, snapshot.used, order="F")
-        """Free room per node, shape ``(N, R)``; may be negative where a node shrank.
-
-        Each resource is contiguous: scorers read whole columns."""
+        """Free room per node, shape ``(N, R)``, by column; may be negative where a node shrank."""
         self.touched: list[int] = []
         self.moved: list[Gang] = []
         """Gangs whose account changed, as often as it did (roll-backs append too)."""
         self.admitted: list[Gang] = []
-        """Gangs that :meth:`admit` admitted during this cycle, in that order."""
+        """Gangs that :meth:`admit` admitted, in that order."""
         self.journal: list[Entry] = []
         self.epoch = 0
         """Grows whenever room or quota has grown otherwise than by what the journal holds."""
@@ -78,6 +76,8 @@ class Ledger:
         """Counts what has changed so, be it more or less."""
         self.evicted: set[PodUid] = set()
         """The pods that are counted on to go."""
+        self.ahead = False
+        """Whether queues count as having what they do once all pods that are to go are gone."""
         self._evictions: list[int] = []
         """The positions of evictions in the journal."""
         self._coming: Matrix = snapshot.releasing
@@ -278,10 +278,11 @@ class Ledger:
     def terminating(self, queue: QueueName, *, below: bool) -> Vector | None:
         """What ``queue`` has besides until its terminating members are gone; None: nothing.
 
-        With ``below`` its descendants count with it.
+        With ``below`` its descendants count with it. :attr:`ahead` they are gone.
         """
         account = self._queues[queue]
-        return account.tree_releasing if below else account.releasing
+        going = account.tree_releasing if below else account.releasing
+        return None if self.ahead else going
 
     # --- the journal -----------------------------------------------------------------------------
 

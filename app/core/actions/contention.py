@@ -167,7 +167,9 @@ class _Contest:
         opened = self.cycle.opened
         if opened.queue_shares is None:
             return "no plugin says what queues deserve"
-        if opened.preemptive(preemptor) is None:
+        with self.cycle.ahead():  # what terminates of the queue is free without any victim
+            refusal = opened.preemptive(preemptor)
+        if refusal is None:
             return ""
         return f"queue {preemptor.gang.queue} would hold more than it deserves"
 

@@ -113,13 +113,14 @@ class Cycle:
 
     @contextmanager
     def ahead(self) -> Iterator[None]:
-        """Inside, room that is about to be free counts as free, and places are pipelined."""
-        before = self.finder, self.futile, self.pipelines
+        """Inside, what is about to be free counts as free, of nodes and queues; it is pipelined."""
+        before = self.finder, self.futile, self.pipelines, self.ledger.ahead
         self.finder, self.futile, self.pipelines = self.room_ahead, Futility(self.ledger), True
+        self.ledger.ahead = True
         try:
             yield
         finally:
-            self.finder, self.futile, self.pipelines = before
+            self.finder, self.futile, self.pipelines, self.ledger.ahead = before
 
     @property
     def room(self) -> Matrix:

@@ -1,12 +1,25 @@
 """What a queue may hold is freed by victims on any node, and the answer says so in numbers."""
 
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.core.policy import Policies
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.workload import Queue
 from tests.builders import make_queue
 from tests.core.actions.rigs import Outcome, cores, gang_of, policies
-from tests.core.contended import RunningGang, contended, eviction_for, running_gang, victims
+from tests.core.contended import (
+    RunningGang,
+    contended,
+    eviction_for,
+    running_gang,
+    terminating,
+    victims,
+)
 
 ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 WHOLE = PluginConf("gang", switches={"enablePreemptable": False, "enableReclaimable": False})
@@ -18,6 +31,7 @@ TREE = policies(
     ),
     ACTIONS,
 )
+SHARED = policies((("priority", WHOLE), ("predicates", "proportion")), ACTIONS)
 CAPPED = make_queue("a", capability=(("cpu", 4000),))
 ROOT = make_queue("root")
 TOP = make_queue("top", parent=QueueName("root"), capability=(("cpu", 4000),))
@@ -75,3 +89,36 @@ def test_a_full_ancestor_is_freed_by_the_queues_below_it() -> None:
         asks(2), running=singles(4, nodes=2, queue="b"), nodes=cores(8, 8), queues=queues, by=TREE
     )
     assert witnesses(outcome) == [("queue", "top", 1000)] * 2
+
+
+def ending(name: str, row: int, *, queue: str = "default") -> RunningGang:
+    """A pod of one core that terminates: its group holds nothing more."""
+    there = terminating(running_gang(name, [row], queue=queue, priority=9))
+    gang = there.gang
+    nothing = np.zeros_like(gang.allocated)
+    gone = replace(gang, allocated=nothing, releasing=gang.allocated, request=nothing)
+    return replace(there, gang=gone)
+
+
+@pytest.mark.parametrize("by", [SHARED, FLAT], ids=["proportion", "capacity"])
+def test_a_full_queue_waits_for_its_terminating_pods_instead_of_evicting(by: Policies) -> None:
+    low = running_gang("low", [1])
+    high = gang_of("high", 1, priority=9)
+    outcome = contended(high, running=[ending("end", 0), low], nodes=cores(1, 1), by=by)
+    assert victims(outcome) == set()
+
+
+@pytest.mark.parametrize("by", [FLAT, TREE], ids=["flat", "tree"])
+def test_a_queue_at_its_limit_waits_for_its_terminating_pods_though_nodes_have_room(
+    by: Policies,
+) -> None:
+    queues = (ROOT, make_queue("a", parent=QueueName("root"), capability=(("cpu", 2000),)))
+    running = [ending("end", 0, queue="a"), *singles(1, nodes=1)]
+    outcome = contended(asks(1), running=running, nodes=cores(4, 4), queues=queues, by=by)
+    assert victims(outcome) == set()
+
+
+def test_what_terminates_is_not_freed_once_more_by_victims() -> None:
+    running = [ending("end", 0, queue="a"), *singles(3, nodes=1)]
+    outcome = contended(asks(2), running=running, nodes=cores(8), queues=(CAPPED,), by=FLAT)
+    assert len(victims(outcome)) == 1
