@@ -120,10 +120,11 @@ class _Contest:
         demand = futility.demand_of(ledger, gang.queue, tasks, need=need)
         if demand is None:
             return None
-        keys = self.cycle.plugin_keys(gang, tasks)
-        asked = None if gang.min_request is None else gang.min_request.tobytes()
-        admission = self.cycle.in_play(gang) or (asked,)
-        return demand.what, demand.members, gang.priority, admission, keys, gang.topology
+        cycle = self.cycle
+        keys = cycle.plugin_keys(gang, tasks)
+        waited_enough = cycle.now >= gang.created + cycle.opened.patience(gang)
+        votes = waited_enough, cycle.in_play(gang) or _admission(gang)
+        return demand.what, demand.members, gang.priority, votes, keys, gang.topology
 
     def _search(self, proof: Proof) -> tuple[NoVictims, ...]:
         """Look for victims and evict them; why there are none, or nothing: none is needed any more.
@@ -207,3 +208,9 @@ class _Contest:
         return tuple(
             PipelinedPlace(task, nodes[row].name, class_of(gang, task, row)) for task, row in places
         )
+
+
+def _admission(gang: Gang) -> Hashable:
+    """What the votes on its admission depend on beside its queue and how long it waited."""
+    asked = None if gang.min_request is None else gang.min_request.tobytes()
+    return gang.namespace, gang.counts.tasks, asked, gang.min_limits

@@ -9,7 +9,7 @@ from app.core.policy import Ballot, Hooks, Policies, Vote
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang
-from app.model.ids import NodeName, QueueName
+from app.model.ids import NodeName, QueueName, group_key
 from app.model.parts import Part, SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from app.model.running import Protection
@@ -39,6 +39,7 @@ from tests.core.contended import (
     victims,
 )
 
+SMALL = sized(1)
 ACTIONS = ("enqueue", "allocate", "preempt", "backfill")
 WHOLE = PluginConf("gang", switches={"enablePreemptable": False})
 BY = policies((("priority", WHOLE, "conformance"), ("predicates",)), ACTIONS)
@@ -383,6 +384,37 @@ def test_a_resource_quota_is_never_freed_by_an_eviction() -> None:
         quotas=(Quota(hard=(("cpu", 4000),), **cpu),),  # type: ignore[arg-type]
     )
     assert len(victims(outcome)) == 2
+
+
+def test_what_the_quota_of_one_namespace_refuses_is_not_refused_in_another() -> None:
+    votes = PluginConf("overcommit", arguments={"overcommit-factor": 1.0})
+    by = policies((("priority", WHOLE, votes, "resourcequota"), ("predicates",)), ACTIONS)
+    high = replace(with_slots("high"), phase=GroupPhase.PENDING)
+    full = replace(high, namespace="full", key=group_key("full", "high"), created=-1.0)
+    quota = Quota("full", "cpu", hard=(("cpu", 0),), used=())
+    outcome = contended(
+        full, high, running=singles(2, nodes=2), nodes=cores(1, 1), by=by, quotas=(quota,)
+    )
+    assert eviction_for(outcome, "high").places
+
+
+def test_a_group_that_waited_long_enough_is_not_told_what_one_like_it_was_told() -> None:
+    no = Hooks(pipelined=lambda _: Ballot(Vote.REJECT))
+    sla = PluginConf("sla", switches={"enableJobOrder": False})
+    top = policies(((sla,), ("priority", WHOLE), ("predicates",)), ACTIONS)
+    tiers = [top.tiers[0], [(PluginConf("no"), lambda _: no)], *top.tiers[1:]]
+    new, old = (
+        make_gang(name, waiting=members(name, 1, shape=SMALL), priority=9, annotations=said)
+        for name, said in (("new", {"sla-waiting-time": "1h"}), ("old", {"sla-waiting-time": "1s"}))
+    )
+    outcome = contended(
+        replace(new, created=-1.0),
+        old,
+        running=[running_gang("low", [0])],
+        nodes=cores(1),
+        by=Policies(conf=top.conf, tiers=tiers),
+    )
+    assert eviction_for(outcome, "old").places
 
 
 def test_after_a_veto_no_pod_goes_on_that_node_for_that_shape() -> None:
