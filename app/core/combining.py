@@ -162,8 +162,8 @@ def first_refusal(tiers: Tiers[Validity], _opening: Opening) -> Validity:
     return test
 
 
-def vote(tiers: Tiers[Enqueueable], opening: Opening) -> Validity:
-    """A vote tier by tier, for gangs of queues that are open."""
+def vote(tiers: Tiers[Enqueueable], opening: Opening, *, waived: Cause | None = None) -> Validity:
+    """A vote of gangs of open queues; a rejection for ``waived`` counts as a permission."""
 
     def outcome(gang: Gang) -> Refusal | None:
         for tier in tiers:
@@ -171,13 +171,20 @@ def vote(tiers: Tiers[Enqueueable], opening: Opening) -> Validity:
             for ask in tier:
                 ballot = ask(gang)
                 if ballot.vote is Vote.REJECT:
-                    return ballot.refusal or Refusal(Cause.NOT_ADMITTED)
-                permitted = permitted or ballot.vote is Vote.PERMIT
+                    refusal = ballot.refusal or Refusal(Cause.NOT_ADMITTED)
+                    if refusal.cause is not waived:
+                        return refusal
+                permitted = permitted or ballot.vote is not Vote.ABSTAIN
             if permitted:
                 return None
         return None
 
     return opening.gate.enqueueable(outcome)
+
+
+def vote_given_room(tiers: Tiers[Enqueueable], opening: Opening) -> Validity:
+    """The vote when the cluster as a whole is taken to have room enough."""
+    return vote(tiers, opening, waived=Cause.CLUSTER_OVERUSED)
 
 
 def all_told(tiers: Tiers[Enqueued], _opening: Opening) -> Enqueued:
@@ -361,11 +368,8 @@ class Gate:
         def test(queue: QueueName) -> Refusal | None:
             if queue not in self._queues:
                 return self._queue_refusal(queue)
-            for ask in tests:
-                refusal = ask(queue)
-                if refusal is not None:
-                    return self._explained(refusal)
-            return None
+            refusals = (ask(queue) for ask in tests)
+            return self._explained(next(filter(None, refusals), None))
 
         return test
 

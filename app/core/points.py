@@ -80,6 +80,10 @@ class Opened:
     """None for yes."""
     admissible = Point(lambda h: h.admissible or h.enqueueable, combining.vote, "enableJobEnqueued")
     """The vote on a gang when what admitted groups without places claim is left out."""
+    admissible_given_room = Point(
+        lambda h: h.admissible or h.enqueueable, combining.vote_given_room, "enableJobEnqueued"
+    )
+    """``admissible`` when the cluster as a whole is taken to have room enough."""
     enqueued = Point(lambda h: h.enqueued, combining.all_told, "enableJobEnqueued")
 
     allocatable = Point(lambda h: h.allocatable, combining.first_limit, "enabledAllocatable")

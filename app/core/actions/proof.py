@@ -22,7 +22,6 @@ from app.core.gangs.need import Need
 from app.core.gangs.units import units
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
-from app.model.reason import Cause
 from app.model.resources import PODS_COLUMN, Vector
 
 Places = tuple[tuple[Task, int], ...]
@@ -97,8 +96,7 @@ class Proof:
         cycle, gang = self.cycle, self.gang
         if cycle.in_play(gang):
             return False
-        refusal = cycle.opened.admissible(gang)
-        if refusal is not None and refusal.cause is not Cause.CLUSTER_OVERUSED:
+        if cycle.opened.admissible_given_room(gang) is not None:
             return True
         asked = self.asked
         if gang.min_request is not None:

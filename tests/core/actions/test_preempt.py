@@ -267,7 +267,8 @@ def test_a_group_without_pods_is_admitted_by_the_decision_that_makes_room_for_it
     high = newcomer(
         "high", cpu=2, priority=9, min_member=2, role_shapes={"": sized(1)}, role_minimum={}
     )
-    outcome = contended(high, running=singles(2, nodes=2), nodes=cores(1, 1), by=SHARED)
+    low = [running_gang(f"low{i}", [i], min_request=vector(cpu=1)) for i in range(2)]
+    outcome = contended(high, running=low, nodes=cores(1, 1), by=SHARED)
     assert victims(outcome) == {"low0-0", "low1-0"}
     assert outcome.admitted == ["high"]
     assert eviction_for(outcome, "high").admits
@@ -384,6 +385,21 @@ def test_a_resource_quota_is_never_freed_by_an_eviction() -> None:
         quotas=(Quota(hard=(("cpu", 4000),), **cpu),),  # type: ignore[arg-type]
     )
     assert len(victims(outcome)) == 2
+
+
+def test_a_crowded_cluster_does_not_hide_a_quota_that_keeps_the_group_out() -> None:
+    votes = PluginConf("overcommit", arguments={"overcommit-factor": 1.0})
+    by = policies((("priority", WHOLE, votes, "resourcequota"), ("predicates",)), ACTIONS)
+    high = replace(with_slots("high"), phase=GroupPhase.PENDING)
+    quota = Quota("default", "cpu", hard=(("cpu", 0),), used=())
+    outcome = contended(
+        high,
+        running=singles(2, nodes=2),
+        nodes=cores(1, 1),
+        by=by,
+        quotas=(quota,),
+    )
+    assert victims(outcome) == set()
 
 
 def test_what_the_quota_of_one_namespace_refuses_is_not_refused_in_another() -> None:
