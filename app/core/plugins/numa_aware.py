@@ -74,7 +74,7 @@ class NumaNodes:
             ),
             NodeRule(
                 "container cannot be assigned by numa",
-                self._need,
+                self._need_and_request,
                 self._admitted,
                 Cause.NUMA,
                 self._details,
@@ -113,6 +113,10 @@ class NumaNodes:
     def _need(self, _gang: Gang, task: Task) -> NumaNeed | None:
         """The need of a pod that some kubelet may refuse; None: it has none, or none may."""
         return task.shape.numa if self._rules_any else None
+
+    def _need_and_request(self, gang: Gang, task: Task) -> tuple[NumaNeed, bytes] | None:
+        need = self._need(gang, task)
+        return None if need is None else (need, task.request.tobytes())
 
     def _admitted(self, _gang: Gang, task: Task, nodes: NodesNow) -> Mask:
         """Where the kubelet takes ``task``, and where other resources are short in any case."""

@@ -125,6 +125,14 @@ def test_where_cpus_are_short_that_is_said() -> None:
     assert outcome.refusal("g").cause is Cause.NOT_ENOUGH_RESOURCES
 
 
+def test_a_pod_for_which_memory_is_short_tells_nothing_of_one_that_needs_as_many_cpus() -> None:
+    need = NumaNeed(SINGLE, (4,))
+    large, small = (make_shape(cpu=4000, memory=m * GIB, numa=need) for m in (2000, 1))
+    outcome = plan(gang("large", 1, large), gang("small", 1, small), on=(numa(3, 3),))
+    assert outcome.nodes("small") == {}
+    assert REFUSED in outcome.text("small")
+
+
 def test_members_of_a_gang_share_out_the_numa_nodes() -> None:
     """A node of two NUMA nodes takes two members of five cpus, though it has cpus for three."""
     outcome = plan(gang("g", 5, pod_shape(5)), on=(numa(8, 8), numa(8, 8), numa(8, 8)))
