@@ -209,9 +209,9 @@ class Cycle:
 
     @contextmanager
     def kept_room_of(self, gang: Gang) -> Iterator[None]:
-        """Inside, room that is kept for ``gang`` is free; for good if it has pipelined places."""
-        mine = [each for each in self._collected if each.gang == gang.key]
-        index = self.snapshot.table.index
+        """Inside, room that is kept for ``gang`` is free; for good if it gets pipelined places."""
+        start = len(self.ledger.journal)
+        index, mine = self.snapshot.table.index, [c for c in self._collected if c.gang == gang.key]
         kept = [(index[node], amount) for each in mine for node, amount in each.nodes]
         for row, amount in kept:
             self.block(-amount, node=row)
@@ -220,7 +220,7 @@ class Cycle:
         finally:
             if gang.key in self.begun:
                 self._collected = [each for each in self._collected if each.gang != gang.key]
-            else:
+            elif not self.ledger.placed_since(start):
                 for row, amount in kept:
                     self.block(amount, node=row)
 

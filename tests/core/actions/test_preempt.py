@@ -321,6 +321,15 @@ def test_a_gang_may_use_the_room_that_is_kept_for_it() -> None:
     assert len(victims(outcome)) == 1, "one core is idle, and kept for it"
 
 
+def test_room_that_was_kept_for_a_gang_with_places_is_not_kept_twice() -> None:
+    high, mid = gang_of("high", 2, priority=9), gang_of("mid", 1, priority=8)
+    running = [running_gang("low", [0]), terminating(running_gang("ends", [1], priority=9))]
+    outcome = contended(high, mid, running=running, nodes=cores(2, 1), by=BY, now=1000.0)
+    assert [kept.gang for kept in outcome.plan.collected] == [high.key]
+    assert victims(outcome) == {"low-0"}
+    assert places(eviction_for(outcome, "mid")) == {"mid-0": "n0"}
+
+
 @pytest.mark.parametrize("share", ["proportion", "capacity"])
 def test_no_queue_grows_beyond_its_share_by_an_exchange_while_others_wait(share: str) -> None:
     waits = gang_of("waits", 2, queue=QueueName("b"))
