@@ -21,7 +21,8 @@ from app.model.numa import Cpus, NumaLayout, NumaNeed, NumaNode, NumaTopology
 class Occupant:
     """A pod or slot that needs cpus of its own; ``name`` is ``namespace/name``, empty for slots.
 
-    ``decided`` are the cpus of NUMA nodes, by number, that the pod was told when it was bound.
+    ``decided`` are the cpus of NUMA nodes, by number, that the pod says it was told when it was
+    bound. Its owner may write that too, so it counts only where the pod needs as many.
     """
 
     need: NumaNeed
@@ -141,9 +142,8 @@ class NumaUsage:
         occupant, layout = self._occupant(holder), topology.layout
         if occupant is None:
             return
-        if occupant.decided is not None:
-            cpus = tuple(occupant.decided.get(id_, 0) for id_ in layout.ids)
-        else:
+        cpus = tuple((occupant.decided or {}).get(id_, 0) for id_ in layout.ids)
+        if sum(cpus) != sum(occupant.need.cpus):
             found = assign(layout.policy, layout.sizes, self._free(topology), occupant.need)
             cpus = found.cpus if isinstance(found, Taken) else (0,) * len(layout.ids)
         self._held[holder] = _Held(topology.name, occupant.need, cpus)

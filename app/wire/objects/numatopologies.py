@@ -109,16 +109,17 @@ def decision_text(layout: NumaLayout, cpus: Cpus) -> str:
 
 
 def read_decision(text: str) -> Mapping[int, int] | None:
-    """NUMA node -> cpus of that annotation; None: it cannot be read."""
+    """NUMA node -> cpus of that annotation; None: it cannot be read, or cannot be true."""
     try:
         numa = _read_decision(text.encode()).numa or {}
-        return {
+        cpus = {
             int(id_): quantity.amount("cpu", amounts["cpu"]) // 1000
             for id_, amounts in numa.items()
             if "cpu" in amounts
         }
     except ValueError:
         return None
+    return cpus if all(0 <= count <= _MOST_CPUS for count in cpus.values()) else None
 
 
 def _policy(text: str) -> NumaPolicy:

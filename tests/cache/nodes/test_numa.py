@@ -124,6 +124,23 @@ def test_after_a_restart_a_bound_pod_has_what_it_was_told() -> None:
     assert (rig.decision("a"), rig.free) == ((0, 5), (8, 3))
 
 
+@pytest.mark.parametrize(
+    "cpus",
+    [
+        '"1":{"cpu":"-5"}',
+        '"0":{"cpu":"8"},"1":{"cpu":"-3"}',
+        '"1":{"cpu":"0"}',
+        '"0":{"cpu":"8"}',
+        '"7":{"cpu":"5"}',
+    ],
+)
+def test_a_decision_that_is_not_about_what_the_pod_needs_is_not_ours(cpus: str) -> None:
+    rig = Rig()
+    told = {NUMA_DECISION: f'{{"numa":{{{cpus}}}}}'}
+    rig.want("a", 5, node="big", annotations=told)
+    assert (rig.decision("a"), rig.free) == ((5, 0), (3, 8))
+
+
 def test_pods_that_were_there_before_the_agent_are_counted_when_it_comes() -> None:
     rig = Rig(agent=False)
     rig.want("a", 5, node="big")

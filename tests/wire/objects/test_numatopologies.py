@@ -95,6 +95,9 @@ def test_a_decision_names_the_cpus_of_each_numa_node() -> None:
         ("", None),
         ('{"numa":{"first":{"cpu":"1"}}}', None),
         ('{"numa":{"0":{"cpu":"one"}}}', None),
+        ('{"numa":{"0":{"cpu":"-4"}}}', None),
+        ('{"numa":{"0":{"cpu":"9"},"1":{"cpu":"-4"}}}', None),
+        ('{"numa":{"0":{"cpu":"1E"}}}', None),
     ],
 )
 def test_decisions_of_others_are_read_as_far_as_they_go(text: str, found: Any) -> None:
