@@ -37,7 +37,7 @@ class Pause:
 
 @dataclass(slots=True, eq=False)
 class Pauses:
-    """The groups that pause."""
+    """The groups that pause; plans for no group do so together, under an empty key."""
 
     limits: Limits
     _of: dict[GroupKey, Pause] = field(default_factory=dict)
@@ -70,7 +70,11 @@ class Pauses:
     def tidy(self, known: Collection[GroupKey], *, now: float) -> None:
         """Forget groups that are gone, and pauses that ended long ago."""
         long_ago = now - self.limits.wasted_max_s
-        self._of = {k: p for k, p in self._of.items() if k in known and p.until > long_ago}
+        self._of = {
+            key: pause
+            for key, pause in self._of.items()
+            if (key in known or not key) and pause.until > long_ago
+        }
 
 
 @dataclass(slots=True, eq=False)
