@@ -375,6 +375,25 @@ def test_a_budget_that_goes_on_forbidding_it_ends_the_plan_and_the_pod_is_left_a
     run(scenario())
 
 
+@pytest.mark.parametrize("errors", [[FAILING], [FAILING, BUDGET]])
+def test_an_eviction_that_goes_on_failing_ends_the_plan_and_the_pod_is_left_alone(
+    errors: list[WriteError],
+) -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.api.fails["evict default/low-1"] = errors * 500
+        with working(rig):
+            rig.decide(rig.plan())
+            await advance(50.0)
+            assert rig.begun() is not None
+            await advance(25.0)
+            assert rig.begun() is None
+            assert rig.cache.pipelined.stuck == {"uid-low-1"}
+            assert rig.evicted() == ["low-0"]
+
+    run(scenario())
+
+
 def test_a_victim_that_does_not_go_is_left_alone_after_its_grace_and_some_time() -> None:
     async def scenario() -> None:
         rig = Contended(Limits(victim_s=20.0))
@@ -443,6 +462,25 @@ def wasted() -> float:
     samples = next(iter(metrics.EVICTIONS_WASTED.collect())).samples
     taken = [each for each in samples if each.labels.get("why") == "taken"]
     return sum(each.value for each in taken if each.name.endswith("_total"))
+
+
+def test_plans_for_no_group_pause_when_the_api_server_refuses_one() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.api.fails["create-intent"] = [REFUSED]
+        plan = rig.plan(("low-2",), (), group="", action=EvictionAction.SHUFFLE)
+        with working(rig):
+            rig.decide(plan)
+            await advance(3.0)
+            rig.decide(plan)
+            await advance(1.0)
+            assert rig.evicted() == []
+            await advance(rig.evictions.limits.wasted_base_s)
+            rig.decide(plan)
+            await advance(1.0)
+            assert rig.evicted() == ["low-2"]
+
+    run(scenario())
 
 
 def test_room_that_a_foreign_pod_took_is_wasted_and_the_group_pauses_longer_each_time() -> None:

@@ -44,7 +44,12 @@ class Fate(StrEnum):
     GOING = "going"
     """The API server has accepted its eviction, or deletes the pod anyway."""
     FORBIDDEN = "kept by a PodDisruptionBudget"
+    FAILING = "kept as its eviction fails"
     REFUSED = "kept by the API server"
+
+
+KEPT_FOR_NOW = (Fate.FORBIDDEN, Fate.FAILING)
+"""A victim may change between these; for how long it is kept counts from the first one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,12 +95,12 @@ class BegunEviction:
 
     def meets(self, uid: PodUid, fate: Fate, *, now: float) -> None:
         """A victim has come so far; for how long counts from the first time."""
-        if self.fates.get(uid) is not fate:
-            self.fates[uid] = fate
+        before, self.fates[uid] = self.fates.get(uid), fate
+        if before is not fate and not (before in KEPT_FOR_NOW and fate in KEPT_FOR_NOW):
             self.fate_since[uid] = now
 
     def to_evict(self) -> Iterator[VictimPod]:
         """Victims that are to be asked to go now: none before the intent is stored."""
         if self.stored and self.waits:
-            again = (Fate.TO_GO, Fate.FORBIDDEN)
+            again = (Fate.TO_GO, *KEPT_FOR_NOW)
             yield from (v for v in self.intent.victims if self.fates[v.uid] in again)

@@ -22,7 +22,7 @@ from app.model.eviction import VictimPod
 from app.model.ids import NodeName, PodUid
 from app.model.plan import GangPlacement
 from app.service.activity import Activity
-from app.service.cycle.begun_eviction import BegunEviction, Fate, Step
+from app.service.cycle.begun_eviction import KEPT_FOR_NOW, BegunEviction, Fate, Step
 from app.service.cycle.evictions import GROUP_GONE, Evictions
 from app.service.limits import Limits
 from app.service.ports import Clock
@@ -113,7 +113,7 @@ class EvictionProgress:
             member = self.cache.members.get(victim.uid)
             grace_s = 0.0 if member is None else member.pod.grace
             return now - since > grace_s + self.limits.victim_s
-        if fate is Fate.FORBIDDEN:
+        if fate in KEPT_FOR_NOW:
             return now - since > self.limits.victim_s
         return fate is Fate.REFUSED
 

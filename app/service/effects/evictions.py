@@ -236,6 +236,7 @@ class EvictionWorker:
                 pause_s = error.retry_after_s or FORBIDDEN_S
                 raise Again(str(error), after_s=pause_s) from error
             case _:
+                self._evictions.kept(begun, victim, Fate.FAILING, now=now)
                 raise Again(str(error), after_s=error.retry_after_s) from error
 
     async def _next_turn(self) -> None:

@@ -11,7 +11,7 @@ from app.model.eviction import VictimPod
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
-from app.service.cycle.begun_eviction import BegunEviction, Fate
+from app.service.cycle.begun_eviction import KEPT_FOR_NOW, BegunEviction, Fate
 from app.service.cycle.evictions import Evictions
 from app.wire import times
 
@@ -122,7 +122,7 @@ def pipelined(cache: ClusterCache, begun: BegunEviction, gang: Gang) -> Refusal:
 def _why_late(begun: BegunEviction, victim: VictimPod) -> str:
     fate, since = begun.fates[victim.uid], times.seconds(int(begun.fate_since[victim.uid]))
     name = f"{victim.namespace}/{victim.name}"
-    if fate in (Fate.FORBIDDEN, Fate.REFUSED):
+    if fate in (*KEPT_FOR_NOW, Fate.REFUSED):
         return f"{name} is {fate.value} since {since}"
     return f"{name} does not go, asked to since {since}" if victim.uid in begun.late else ""
 
