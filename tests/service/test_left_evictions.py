@@ -7,7 +7,7 @@ import pytest
 from app.model.ids import NodeName
 from app.service.cycle.begun_eviction import Step
 from app.telemetry import metrics
-from app.wire.intents import intent_text
+from app.wire.intents import intent_text, read_intent
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import working
 from tests.service.virtual_time import advance, run
@@ -108,5 +108,19 @@ def test_the_slot_that_a_bound_member_came_for_is_kept_no_more(node: str) -> Non
         assert rig.is_placed()
         [slot] = rig.cache.groups[rig.key("high")].slots.values()
         assert slot.node == ("n2" if node == "n1" else "n1")
+
+    run(scenario())
+
+
+def test_a_plan_for_slots_of_which_nothing_is_known_is_not_told_to_have_places() -> None:
+    async def scenario() -> None:
+        rig = Successor(("slot-0", "n1"), ("slot-1", "n2"))
+        intent = read_intent(rig.text)
+        assert intent is not None
+        places = tuple(replace(place, role="gone") for place in intent.places)
+        text = intent_text(replace(intent, places=places))
+        rig.evictions.take_up({NAME: text}, now=rig.clock())
+        [begun] = rig.evictions.plans.values()
+        assert (begun.step, begun.why) == (Step.GIVEN_UP, "what its slots request is not known")
 
     run(scenario())

@@ -135,7 +135,10 @@ class Evictions:
             self._let_go(begun, GROUP_GONE, now)
             return
         places = places_left(self.cache, intent, gang) if gang is not None else ()
-        if places is None or (gang is not None and not places):
+        if places is None:
+            self._let_go(begun, "what its slots request is not known", now)
+            return
+        if gang is not None and not places:
             self._let_go(begun, "its members have places", now)
             return
         if any(self.cache.pipelined.is_victim(victim.uid) for victim in intent.victims):
