@@ -429,6 +429,22 @@ def test_other_victims_are_looked_for_once_only() -> None:
     run(scenario())
 
 
+def test_nothing_is_kept_of_a_second_search_once_the_group_is_gone() -> None:
+    async def scenario() -> None:
+        rig = Contended(Limits(victim_s=20.0))
+        with working(rig):
+            rig.decide(rig.plan())
+            await advance(60.0)
+            assert len(rig.evictions.searched_twice) == 1
+            rig.delete("high-0", "high-1")
+            rig.unsee("podgroups", rig.cache.groups[rig.key("high")].pod_group)
+            rig.delete("low-0", "low-1")
+            await advance(2.0)
+            assert len(rig.evictions.searched_twice) == 0
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("error", [FAILING, CONFLICT])
 def test_an_eviction_that_failed_is_asked_for_again(error: WriteError) -> None:
     async def scenario() -> None:

@@ -77,6 +77,9 @@ class NumaUsage:
         if self._topologies.pop(name, None) is not None:
             self._told.pop(name, None)
             self._begin_anew(name)
+        if not self._topologies:  # what changes is not noted until one comes
+            self._where.clear()
+            self._changed.clear()
 
     def decision(self, uid: PodUid) -> tuple[NumaLayout, Cpus] | None:
         """The cpus that a pod with a place is meant to have; None: nothing is decided."""

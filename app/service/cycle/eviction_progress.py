@@ -54,13 +54,16 @@ class EvictionProgress:
         if not (self.activity.active and self.evictions.loaded):
             return
         evictions = self.evictions
-        if not (evictions.plans or evictions.stuck or evictions.pauses):
+        searched = evictions.searched_twice
+        if not (evictions.plans or evictions.stuck or evictions.pauses or searched):
             return
         now = self.clock()
         for begun in evictions.under_way():
             self._follow(begun, now)
         for uid in [uid for uid in evictions.stuck if uid not in self.cache.members]:
             del evictions.stuck[uid]
+        for key in [key for key in searched if key not in self.cache.groups]:
+            del searched[key]
         evictions.pauses.tidy(self.cache.groups, now=now)
         pipelined = self.cache.pipelined
         pipelined.stuck = frozenset(evictions.stuck)
@@ -118,11 +121,12 @@ class EvictionProgress:
         return fate is Fate.REFUSED
 
     def _leave_alone(self, begun: BegunEviction, late: list[VictimPod], now: float) -> None:
-        if begun.intent.uid in self.evictions.searched_twice:
+        searched, intent = self.evictions.searched_twice, begun.intent
+        if intent.preemptor and searched.get(intent.preemptor) == intent.uid:
             begun.late.update(victim.uid for victim in late)
             return
-        if begun.intent.preemptor:
-            self.evictions.searched_twice.add(begun.intent.uid)
+        if intent.preemptor:
+            searched[intent.preemptor] = intent.uid
         for victim in late:
             self.evictions.leave_alone(victim.uid, now=now)
         self.evictions.give_up(begun, _do_not_go(late), now=now)

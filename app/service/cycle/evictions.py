@@ -64,8 +64,8 @@ class Evictions:
     pauses: Pauses = field(init=False)
     stuck: dict[PodUid, float] = field(default_factory=dict)
     """Pods that do not go, and since when this is known."""
-    searched_twice: set[str] = field(default_factory=set)
-    """UIDs of preemptors for which other victims were looked for, as some did not go."""
+    searched_twice: dict[GroupKey, str] = field(default_factory=dict)
+    """Preemptors, with their UIDs, for which other victims were looked for, as some did not go."""
 
     def __post_init__(self) -> None:
         self.pauses = Pauses(self.limits)
@@ -243,7 +243,7 @@ class Evictions:
         """End the plan: its gang has its minimum on nodes, or the plan had no gang."""
         self.cache.pipelined.end(begun.name)
         self.pauses.forgive(begun.intent.preemptor)
-        self.searched_twice.discard(begun.intent.uid)
+        self.searched_twice.pop(begun.intent.preemptor, None)
         self._go(begun, Step.BOUND, now=now)
         self._end(begun)
 

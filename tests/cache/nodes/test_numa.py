@@ -152,6 +152,20 @@ def test_pods_that_were_there_before_the_agent_are_counted_when_it_comes() -> No
     assert not Snapshotter(rig.cache).snapshot().numa
 
 
+def test_nothing_is_kept_of_pods_that_go_while_there_is_no_agent() -> None:
+    rig = Rig()
+    rig.want("a", 5, node="big")
+    assert rig.free == (3, 8)
+    rig.cache.numa.drop_topology(N)
+    Snapshotter(rig.cache).snapshot()
+    rig.cache.drop_pod(rig.uid("a"))
+    Snapshotter(rig.cache).snapshot()
+    kept = [rig.cache.numa._where, rig.cache.numa._changed, rig.cache.numa._held]
+    assert kept == [{}, {}, {}]
+    rig.says(8, 8)
+    assert rig.free == (8, 8)
+
+
 def test_a_machine_that_is_cut_otherwise_is_counted_anew() -> None:
     rig = Rig()
     rig.want("a", 3, node="big")
