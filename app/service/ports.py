@@ -134,7 +134,7 @@ class Evictor(Protocol):
 
 
 class IntentStore(Protocol):
-    """Keeps the intents of evictions (:mod:`app.wire.intents`), which outlive a process.
+    """Keeps the texts of intents of evictions (:mod:`app.wire.intents`), which outlive a process.
 
     They are ConfigMaps of the namespace of the installation, with a label that names the scheduler;
     no tenant can write there.

@@ -1,11 +1,16 @@
 """The intents of evictions as the text that is stored (:class:`~app.model.eviction.Intent`).
 
 Each is a ConfigMap of the installation's namespace, with a label that names the scheduler, written
-once and never changed. The API server takes no object of more than a mebibyte, so a certificate
-that is too long is left out: nothing goes by it.
+once and never changed. The API server takes no ConfigMap of more than a mebibyte, so a certificate
+that is too long is left out: nothing goes by it. An intent that is too long even so goes on in
+ConfigMaps of its own, its parts. They are stored before it, and it begins with their names, one a
+line: an intent that is there is there whole. Parts have names of their own for each text, so a part
+that an earlier process left is never taken for another one.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -19,9 +24,10 @@ from app.wire.objects.meta import MetaJson
 INTENT_OF: Final = "pumice.sh/intent-of"
 """The label; its value is the name of the scheduler."""
 
-LONGEST: Final = 900_000
-"""Bytes of an intent with its certificate."""
+LONGEST: Final = 700_000
+"""Bytes of an intent with its certificate, and of a part; JSON inside of JSON takes some more."""
 
+_DIGITS: Final = 16
 _TEXT: Final = "intent"
 """Where a ConfigMap has the text."""
 
@@ -36,20 +42,50 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(Intent).decode
 
 
-def intent_text(intent: Intent) -> str:
-    """What is stored of ``intent``."""
+@dataclass(frozen=True, slots=True)
+class StoredIntent:
+    """An intent that was read, and ``names``: what it is stored as, its own name the last."""
+
+    intent: Intent
+    names: tuple[str, ...]
+
+
+def texts_of(name: str, intent: Intent) -> dict[str, str]:
+    """What is stored of ``intent``, by name, in the order in which it is to be stored."""
     text = _encode(intent)
     if len(text) > LONGEST:
         text = _encode(replace(intent, certificate={}))
-    return text.decode()
+    first, *others = _pieces(text)
+    if not others:
+        return {name: first}
+    digest = sha256(text).hexdigest()[:_DIGITS]
+    parts = {f"{name}.{digest}.{at}": piece for at, piece in enumerate(others, start=1)}
+    return {**parts, name: "\n".join((*parts, first))}
 
 
-def read_intent(text: str) -> Intent | None:
-    """The intent that a text tells of; None when it cannot be read."""
-    try:
-        return _decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+def read_intents(stored: Mapping[str, str]) -> dict[str, StoredIntent]:
+    """The intents that are there whole, by name; ``stored`` are all texts by name."""
+    found = {}
+    for name, text in stored.items():
+        *parts, first = text.split("\n")
+        if not stored.keys() >= set(parts):
+            continue
+        try:
+            intent = _decode("".join((first, *(stored[part] for part in parts))))
+        except (msgspec.MsgspecError, RecursionError):
+            continue  # a part
+        found[name] = StoredIntent(intent, (*parts, name))
+    return found
+
+
+def _pieces(text: bytes) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = start + LONGEST
+        while end < len(text) and text[end] & 0xC0 == 0x80:
+            end -= 1  # no character is cut in two
+        yield text[start:end].decode()
+        start = end
 
 
 def config_map(name: str, *, namespace: str, scheduler: str, text: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from app.model.eviction import Intent
-from app.wire.intents import INTENT_OF, read_intent
+from app.wire.intents import INTENT_OF, read_intents
 from tests.clusters import workloads
 from tests.clusters.client import ApiClient, ApiError, Event, Object
 from tests.clusters.following import Follower
@@ -61,9 +61,8 @@ class Intents(Follower):
             return
         self._there.add(about["uid"])
         if about["uid"] not in self._seen:
-            intent = read_intent(item["data"]["intent"])
-            assert intent is not None, about["name"]
-            self._seen[about["uid"]] = intent
+            name = about["name"]
+            self._seen[about["uid"]] = read_intents({name: item["data"]["intent"]})[name].intent
 
 
 class Victims(Follower):

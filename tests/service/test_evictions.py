@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.model.eviction import EvictionAction
+from app.model.eviction import EvictionAction, EvictionPlan
 from app.model.ids import NO_NODE, NodeName, PodUid
 from app.model.plan import Plan
 from app.model.pod import GATE
@@ -16,7 +16,7 @@ from app.service.cycle.begun_eviction import Fate, Step
 from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
 from app.telemetry import metrics
-from app.wire.intents import intent_text, read_intent
+from app.wire.intents import LONGEST, read_intents, texts_of
 from tests.builders import make_pod, make_shape
 from tests.service.evicting import CONF, TWO, Contended
 from tests.service.rig import CONFLICT, FAILING, GONE, REFUSED, working
@@ -38,8 +38,7 @@ def test_the_intent_is_stored_before_the_first_eviction() -> None:
             await advance(1.0)
             verbs = [w.verb for w in rig.api.writes if w.verb in ("create-intent", "evict")]
             assert verbs == ["create-intent", "evict", "evict"]
-            intent = read_intent(rig.api.intents[NAME])
-            assert intent is not None
+            intent = read_intents(rig.api.intents)[NAME].intent
             assert {v.uid for v in intent.victims} == {"uid-low-0", "uid-low-1"}
             assert {p.uid for p in intent.places} == {"uid-high-0", "uid-high-1"}
 
@@ -67,7 +66,7 @@ def test_an_intent_whose_answer_was_lost_is_the_same_when_it_is_stored_again() -
         rig.decide(rig.plan())
         begun = rig.begun()
         assert begun is not None
-        rig.api.intents[NAME] = intent_text(begun.intent)  # arrived
+        rig.api.intents |= texts_of(NAME, begun.intent)  # arrived
         with working(rig):
             await advance(1.0)
             assert sorted(rig.evicted()) == ["low-0", "low-1"]
@@ -83,8 +82,61 @@ def test_an_intent_that_is_left_of_an_earlier_plan_is_replaced() -> None:
         with working(rig):
             rig.decide(rig.plan())
             await advance(1.0)
-            assert read_intent(rig.api.intents[NAME]) is not None
+            assert NAME in read_intents(rig.api.intents)
             assert sorted(rig.evicted()) == ["low-0", "low-1"]
+
+    run(scenario())
+
+
+def long(rig: Contended) -> EvictionPlan:
+    """A plan that is stored in three ConfigMaps."""
+    plan = rig.plan()
+    first, second = plan.victims
+    return replace(plan, victims=(replace(first, rule="x" * 2 * LONGEST), second))
+
+
+def test_no_pod_is_evicted_before_all_parts_of_a_long_intent_are_stored() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        with working(rig):
+            rig.api.fails["create-intent"] = [FAILING, FAILING]
+            rig.decide(long(rig))
+            await advance(10.0)
+            verbs = [w.verb for w in rig.api.writes if w.verb in ("create-intent", "evict")]
+            assert verbs == ["create-intent"] * 3 + ["evict"] * 2
+
+    run(scenario())
+
+
+def test_a_long_intent_that_is_refused_midway_evicts_no_pod_and_leaves_nothing() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.api.fails[f"create-intent {NAME}"] = [REFUSED]
+        with working(rig):
+            rig.decide(long(rig))
+            await advance(5.0)
+            assert len(rig.api.of("create-intent")) == 2
+            assert rig.evicted() == []
+            assert rig.api.intents == {}
+            assert rig.begun() is None
+
+    run(scenario())
+
+
+def test_all_parts_of_a_long_intent_are_deleted_when_the_gang_is_bound() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        with working(rig):
+            rig.decide(long(rig))
+            await advance(1.0)
+            assert len(rig.api.intents) == 3
+            rig.delete("low-0", "low-1")
+            await advance(1.0)
+            for name in ("high-0", "high-1"):
+                rig.store(replace(rig.api.pods[f"default/{name}"], gates=(), node=NodeName("n1")))
+            await advance(2.0)
+            assert rig.api.intents == {}
+            assert rig.api.of("delete-intent")[0].target == NAME
 
     run(scenario())
 

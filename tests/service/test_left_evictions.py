@@ -6,8 +6,9 @@ import pytest
 
 from app.model.ids import NodeName
 from app.service.cycle.begun_eviction import Step
+from app.service.effects.evictions import TIDY_S
 from app.telemetry import metrics
-from app.wire.intents import intent_text, read_intent
+from app.wire.intents import LONGEST, read_intents, texts_of
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import working
 from tests.service.virtual_time import advance, run
@@ -18,15 +19,17 @@ VICTIMS = ("low-0", "low-2")
 PLACES = (("high-0", "n1"), ("high-1", "n2"))
 
 
-def stored_plan(*places: tuple[str, str]) -> str:
-    """The intent of a plan with these places, as the process before stored it."""
+def stored_plan(*places: tuple[str, str], rule: str = "priority") -> dict[str, str]:
+    """What the process before stored of a plan with these places; ``rule`` is that of a victim."""
     rig = Contended()
     if any(name.startswith("slot") for name, _ in places):
         rig.delete("high-0", "high-1")
-    rig.decide(rig.plan(VICTIMS, places))
+    plan = rig.plan(VICTIMS, places)
+    first, *others = plan.victims
+    rig.decide(replace(plan, victims=(replace(first, rule=rule), *others)))
     begun = rig.begun()
     assert begun is not None
-    return intent_text(begun.intent)
+    return texts_of(NAME, begun.intent)
 
 
 class Successor(Contended):
@@ -34,7 +37,7 @@ class Successor(Contended):
 
     def __init__(self, *places: tuple[str, str]) -> None:
         super().__init__()
-        self.text = stored_plan(*places)
+        self.stored = stored_plan(*places)
         self.delete(*VICTIMS)
         self.evictions.loaded = False
 
@@ -44,8 +47,8 @@ class Successor(Contended):
 
     async def goes_on(self) -> None:
         """Take the plan up, and see how far it has come."""
-        self.api.intents[NAME] = self.text
-        self.evictions.take_up({NAME: self.text}, now=self.clock())
+        self.api.intents |= self.stored
+        self.evictions.take_up(self.stored, now=self.clock())
         self.wasted = _wasted()
         with working(self):
             await advance(1.0)
@@ -115,12 +118,56 @@ def test_the_slot_that_a_bound_member_came_for_is_kept_no_more(node: str) -> Non
 def test_a_plan_for_slots_of_which_nothing_is_known_is_not_told_to_have_places() -> None:
     async def scenario() -> None:
         rig = Successor(("slot-0", "n1"), ("slot-1", "n2"))
-        intent = read_intent(rig.text)
-        assert intent is not None
+        intent = read_intents(rig.stored)[NAME].intent
         places = tuple(replace(place, role="gone") for place in intent.places)
-        text = intent_text(replace(intent, places=places))
-        rig.evictions.take_up({NAME: text}, now=rig.clock())
+        rig.evictions.take_up(texts_of(NAME, replace(intent, places=places)), now=rig.clock())
         [begun] = rig.evictions.plans.values()
         assert (begun.step, begun.why) == (Step.GIVEN_UP, "what its slots request is not known")
+
+    run(scenario())
+
+
+LONG = "x" * 2 * LONGEST
+"""A rule for which a plan is stored in three parts."""
+
+
+def test_a_long_plan_goes_on_if_all_of_it_is_stored() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.api.intents |= stored_plan(*PLACES, rule=LONG)
+        rig.evictions.take_up(dict(rig.api.intents), now=rig.clock())
+        with working(rig):
+            await advance(3.0)
+            assert sorted(rig.evicted()) == list(VICTIMS)
+            assert len(rig.api.intents) == 3
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("there", [1, 2])
+def test_a_long_plan_of_which_a_process_stored_a_part_only_leaves_nothing(there: int) -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.api.intents |= dict(list(stored_plan(*PLACES, rule=LONG).items())[:there])
+        rig.evictions.take_up(dict(rig.api.intents), now=rig.clock())
+        with working(rig):
+            await advance(2 * TIDY_S)
+            assert rig.evicted() == []
+            assert rig.api.intents == {}
+
+    run(scenario())
+
+
+def test_parts_that_were_left_do_not_outlive_a_new_plan_of_that_name() -> None:
+    async def scenario() -> None:
+        stored = stored_plan(*PLACES, rule=LONG)
+        del stored[NAME]
+        rig = Contended()
+        rig.api.intents |= stored
+        with working(rig):
+            rig.decide(rig.plan(VICTIMS, PLACES))
+            await advance(TIDY_S + 5.0)
+            assert sorted(rig.evicted()) == list(VICTIMS)
+            assert set(rig.api.intents) == {NAME}
 
     run(scenario())

@@ -6,7 +6,13 @@ from base64 import b64encode
 
 from app.sandbox.apiserver import crds
 from app.sandbox.apiserver.budget_rules import budget_errors
-from app.sandbox.apiserver.errors import FieldError, forbidden_field, invalid_value, required
+from app.sandbox.apiserver.errors import (
+    FieldError,
+    forbidden_field,
+    invalid_value,
+    required,
+    too_long,
+)
 from app.sandbox.apiserver.pod_updates import pod_update_errors
 from app.sandbox.apiserver.pods import (
     complete_pod,
@@ -21,6 +27,7 @@ from app.wire.documents import Document, ObjectName, section
 
 CRDS = "apiextensions.k8s.io/customresourcedefinitions"
 STORAGE_CLASSES = "storage.k8s.io/storageclasses"
+_CONFIG_MAP_BYTES = 1 << 20
 _NO_GENERATION = Rules(counts_generations=False)
 
 
@@ -126,6 +133,12 @@ def _immutable_errors(new: Document, old: Document) -> list[FieldError]:
     return [forbidden_field(name, text) for name in (*freed, *changed)]
 
 
+def _config_map_errors(config_map: Document) -> list[FieldError]:
+    texts = [*section(config_map, "data").values(), *section(config_map, "binaryData").values()]
+    size = sum(len(text.encode()) for text in texts)
+    return [too_long("[]", _CONFIG_MAP_BYTES)] if size > _CONFIG_MAP_BYTES else []
+
+
 def _secret_errors(new: Document, old: Document) -> list[FieldError]:
     kind = new.get("type")
     moved = [] if kind == old.get("type") else [invalid_value("type", kind, "field is immutable")]
@@ -166,7 +179,11 @@ RULES: dict[str, Rules] = {
     "/secrets": Rules(
         defaults=_secret_defaults, update_errors=_secret_errors, counts_generations=False
     ),
-    "/configmaps": Rules(update_errors=_immutable_errors, counts_generations=False),
+    "/configmaps": Rules(
+        create_errors=_config_map_errors,
+        update_errors=lambda new, old: [*_immutable_errors(new, old), *_config_map_errors(new)],
+        counts_generations=False,
+    ),
     "/events": Rules(
         defaults=_event_defaults, create_errors=_event_errors, counts_generations=False
     ),

@@ -56,8 +56,9 @@ KEPT_FOR_NOW = (Fate.FORBIDDEN, Fate.FAILING)
 class BegunEviction:
     """An eviction plan that has begun; ``gang`` is its preemptor as of then, None: there is none.
 
-    ``since`` is when the plan came to its ``step`` (seconds since the epoch). ``attempted``: the
-    intent may be stored; ``stored``: it is. ``evicted`` counts the evictions that were accepted.
+    ``since`` is when the plan came to its ``step`` (seconds since the epoch). ``names``: what the
+    intent may be stored as, its own name the last; empty: it is not. ``stored``: all of it is.
+    ``evicted`` counts the evictions that were accepted.
     ``there`` are the holders of room on the nodes of the places when it began, ``told`` the groups
     of victims for which there is an event, ``late`` the victims that should have gone by now.
     """
@@ -67,7 +68,7 @@ class BegunEviction:
     gang: Gang | None
     since: float
     step: Step = Step.DECIDED
-    attempted: bool = False
+    names: tuple[str, ...] = ()
     stored: bool = False
     evicted: int = 0
     there: frozenset[str] = frozenset()
@@ -77,6 +78,10 @@ class BegunEviction:
     """Why the plan was given up."""
     fates: dict[PodUid, Fate] = field(default_factory=dict)
     fate_since: dict[PodUid, float] = field(default_factory=dict)
+    _victims: dict[PodUid, VictimPod] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._victims = {victim.uid: victim for victim in self.intent.victims}
 
     @property
     def ended(self) -> bool:
@@ -101,6 +106,11 @@ class BegunEviction:
 
     def to_evict(self) -> Iterator[VictimPod]:
         """Victims that are to be asked to go now: none before the intent is stored."""
-        if self.stored and self.waits:
-            again = (Fate.TO_GO, *KEPT_FOR_NOW)
-            yield from (v for v in self.intent.victims if self.fates[v.uid] in again)
+        return (victim for victim in self.intent.victims if self.is_to_evict(victim.uid))
+
+    def is_to_evict(self, uid: PodUid) -> VictimPod | None:
+        """The victim of that UID, if it is to be asked to go now."""
+        again = (Fate.TO_GO, *KEPT_FOR_NOW)
+        if not (self.stored and self.waits) or self.fates.get(uid) not in again:
+            return None
+        return self._victims[uid]

@@ -27,7 +27,7 @@ from app.service.cycle.eviction_pauses import EvictionGuard, Pauses
 from app.service.cycle.places_left import places_left
 from app.service.limits import Limits
 from app.telemetry import metrics
-from app.wire.intents import read_intent
+from app.wire.intents import StoredIntent, read_intents
 
 log = logging.getLogger(__name__)
 
@@ -120,17 +120,19 @@ class Evictions:
     def take_up(self, stored: Mapping[str, str], *, now: float) -> None:
         """Go on with the plans that are stored, as a process before this one left them."""
         self.loaded = True
-        for name, text in sorted(stored.items()):
-            intent = read_intent(text)
-            if intent is None:
-                log.warning("intent of an eviction cannot be read", extra={"intent": name})
-            elif name not in self.plans:
-                self._go_on(name, intent, now)
+        found = read_intents(stored)
+        known = {part for each in found.values() for part in each.names}
+        for name in sorted(stored.keys() - known):
+            log.warning("not an intent of an eviction, or not all of it", extra={"intent": name})
+        for name, each in sorted(found.items()):
+            if name not in self.plans:
+                self._go_on(name, each, now)
 
-    def _go_on(self, name: str, intent: Intent, now: float) -> None:
+    def _go_on(self, name: str, stored: StoredIntent, now: float) -> None:
+        intent = stored.intent
         gang = self.cache.registry.view(intent.preemptor) if intent.preemptor else None
         group = self.cache.groups.get(intent.preemptor)
-        begun = BegunEviction(name, intent, gang, now, Step.WRITTEN, attempted=True, stored=True)
+        begun = BegunEviction(name, intent, gang, now, Step.WRITTEN, stored.names, stored=True)
         if intent.preemptor and (group is None or gang is None or gang.uid != intent.uid):
             self._let_go(begun, GROUP_GONE, now)
             return
@@ -185,9 +187,9 @@ class Evictions:
 
     # --- what the API server says ----------------------------------------------------------------
 
-    def attempts(self, begun: BegunEviction) -> None:
-        """The intent is about to be stored: it may be from now on, whatever the answer is."""
-        begun.attempted = True
+    def attempts(self, begun: BegunEviction, names: Iterable[str]) -> None:
+        """The intent is about to be stored as ``names``: from now on any of them may be there."""
+        begun.names = tuple(names)
 
     def stored(self, begun: BegunEviction, *, now: float) -> None:
         """The intent is stored."""
@@ -204,9 +206,9 @@ class Evictions:
     def to_evict(self, uid: PodUid) -> tuple[BegunEviction, VictimPod] | None:
         """The victim that is to be evicted now, and its plan; None: it is not, or not any more."""
         for begun in self.plans.values():
-            for victim in begun.to_evict():
-                if victim.uid == uid and uid in self.cache.members:
-                    return begun, victim
+            victim = begun.is_to_evict(uid)
+            if victim is not None and uid in self.cache.members:
+                return begun, victim
         return None
 
     def asks(self, begun: BegunEviction, *, now: float) -> None:
@@ -278,7 +280,7 @@ class Evictions:
         self.loaded = False
 
     def _end(self, begun: BegunEviction) -> None:
-        if begun.attempted:
+        if begun.names:
             self._tell(begun.name)
         else:
             self.deleted(begun)

@@ -2,12 +2,13 @@
 
 What is to be done is asked of :class:`~app.service.cycle.evictions.Evictions` when its turn comes,
 and again right before each call, so a plan that was given up meanwhile evicts no pod more. The pods
-of a plan are asked to go together, as soon as its intent is stored: a pod of another scheduler
-sees freed room too. Each call names the UID of its pod, so to ask twice, as a process does that
-takes a plan over, evicts no other pod.
+of a plan are asked to go together, as soon as all of its intent is stored: a pod of another
+scheduler sees freed room too. Each call names the UID of its pod, so to ask twice, as a process
+does that takes a plan over, evicts no other pod.
 
 Only the replica that leads writes. An intent that belongs to no plan, as one may be stored by a
-write whose answer was lost, is deleted by the next look at what is stored.
+write whose answer was lost, is deleted by the next look at what is stored; so are the parts of a
+long intent that a process could not store whole.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ from app.service.ports import (
     WriteError,
 )
 from app.telemetry import metrics
-from app.wire.intents import intent_text
+from app.wire.intents import texts_of
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +130,8 @@ class EvictionWorker:
             return
         self._tell_notices()
         if begun.ended:
-            await self._delete(name)
+            for each in reversed(begun.names):
+                await self._delete(each)
             self._evictions.deleted(begun)
         elif begun.waits and not begun.stored:
             await self._store(begun)
@@ -138,18 +140,21 @@ class EvictionWorker:
                 self._pods.add(victim.uid)
 
     async def _store(self, begun: BegunEviction) -> None:
-        text = intent_text(begun.intent)
-        self._evictions.attempts(begun)
-        try:
-            await self._ports.create_intent(begun.name, text)
-        except WriteError as error:
-            if error.reaction is Reaction.CONFLICT:
-                await self._replace(begun.name, text)
-            elif error.reaction in (Reaction.REFUSED, Reaction.GONE):
-                self._give_up(begun, f"the plan cannot be stored: {error}")
+        texts = texts_of(begun.name, begun.intent)
+        self._evictions.attempts(begun, texts)
+        for name, text in texts.items():
+            if not begun.waits or not self._activity.active:
                 return
-            else:
-                raise Again(str(error), after_s=error.retry_after_s) from error
+            try:
+                await self._ports.create_intent(name, text)
+            except WriteError as error:
+                if error.reaction is Reaction.CONFLICT:
+                    await self._replace(name, text)
+                elif error.reaction in (Reaction.REFUSED, Reaction.GONE):
+                    self._give_up(begun, f"the plan cannot be stored: {error}")
+                    return
+                else:
+                    raise Again(str(error), after_s=error.retry_after_s) from error
         if self._evictions.plans.get(begun.name) is begun:
             self._evictions.stored(begun, now=self._clock())
 
@@ -185,8 +190,11 @@ class EvictionWorker:
         except WriteError:
             return  # it is looked at again
         for name in stored:
-            if name not in self._evictions.plans and self._evictions.loaded:
+            if self._evictions.loaded and not self._belongs_to_a_plan(name):
                 await self._delete(name)
+
+    def _belongs_to_a_plan(self, name: str) -> bool:
+        return any(name in begun.names for begun in self._evictions.plans.values())
 
     # --- evictions -------------------------------------------------------------------------------
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -14,8 +16,11 @@ from app.kube.config import load
 from app.kube.events import EventRecorder
 from app.kube.writer import ClusterWriter
 from app.main.serving.translation import ClusterPorts, Home
+from app.model.eviction import EvictionAction, Intent, VictimPod
+from app.model.ids import NodeName, PodUid, QueueName, group_key
 from app.service.ports import Reaction, WriteError
 from app.wire import evicted, patches
+from app.wire.intents import LONGEST, read_intents, texts_of
 from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.cluster import Scheduling
@@ -159,4 +164,54 @@ def test_intents_are_kept_with_the_rights_of_the_extender(
         await ports.delete_intent(name)
         assert await ports.list_intents() == {}
 
+    asyncio.run(write_as(kubeconfig, through, place.name, "", home=home))
+
+
+VICTIMS = 12_000
+"""Their names and UIDs are as long as those of pods of a job."""
+
+
+def of_many_victims() -> Intent:
+    victims = tuple(
+        VictimPod(
+            PodUid(str(UUID(int=at))),
+            "a-namespace-of-a-team",
+            f"training-of-a-team-worker-{at}",
+            NodeName(f"node-of-a-large-cluster-{at % 5000}"),
+            group_key("a-namespace-of-a-team", str(UUID(int=at % 100))),
+            QueueName("default"),
+            "proportion",
+        )
+        for at in range(VICTIMS)
+    )
+    certificate = {"victims": [{"uid": victim.uid} for victim in victims]}
+    whom = group_key("default", "high")
+    plan = Intent(EvictionAction.RECLAIM, whom, "uid-high", victims, (), True, 7, 12.5)
+    return replace(plan, certificate=certificate)
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+def test_a_plan_that_no_config_map_can_hold_is_stored_in_parts(
+    cluster: Scheduling, place: Place, kubeconfig: Path
+) -> None:
+    home = Home("pumice-system" if isinstance(cluster, Rig) else "kube-system", place.name)
+    intent = of_many_victims()
+
+    async def through(ports: ClusterPorts, at: str, uid: str) -> None:
+        name = f"intent-{at}"
+        texts = texts_of(name, intent)
+        assert len(texts) > 3
+        with pytest.raises(WriteError, match="may not be more than 1048576 bytes") as too_long:
+            await ports.create_intent(name, "x" * ((1 << 20) + 1))
+        assert too_long.value.reaction is Reaction.REFUSED
+        for each, text in texts.items():
+            assert not read_intents(await ports.list_intents())
+            await ports.create_intent(each, text)
+        [read] = read_intents(await ports.list_intents()).values()
+        assert read.intent == replace(intent, certificate={})
+        for each in read.names:
+            await ports.delete_intent(each)
+        assert await ports.list_intents() == {}
+
+    assert LONGEST < 1 << 20
     asyncio.run(write_as(kubeconfig, through, place.name, "", home=home))
