@@ -131,5 +131,7 @@ class Opened:
     scoring = Point(lambda h: h.scoring, combining.sum_of_weights, "enableNodeOrder")
     node_scores = Point(lambda h: h.node_score, combining.in_order, "enableNodeOrder")
     """Scores of nodes that are added to what ``scoring`` gives."""
+    domain_scores = Point(lambda h: h.domain_score, combining.in_order, "enabledHyperNodeOrder")
+    """Which domains of a tier are tried first: those with the highest sum."""
     place_classes = Point(lambda h: h.place_class, combining.in_order)
     """Each says with which others a place may be exchanged, and all must hold."""

@@ -142,6 +142,12 @@ class NodeScore:
     score: Callable[[Gang, Task, NodesNow], Scores]
 
 
+DomainScore = Callable[[Gang, Vector], Scores]
+"""How much a plugin likes each domain of the network, shape ``(D,)``, for a gang.
+
+The gang still asks for so much, shape ``(R,)``.
+"""
+
 PlaceClass = Callable[[Gang, Task, int], Exchange]
 """The class of the place that a task of a gang has on the node of a row."""
 
@@ -347,6 +353,7 @@ class Hooks:
     predicates: Predicates | None = None
     node_rules: Sequence[NodeRule] | None = None
     node_score: NodeScore | None = None
+    domain_score: DomainScore | None = None
     place_class: PlaceClass | None = None
     queue_shares: QueueShares | None = None
     starving: GangTest | None = None

@@ -81,14 +81,14 @@ def test_the_configuration_of_the_helm_chart_is_read() -> None:
     build(conf)
 
 
-def test_the_configuration_of_volcanos_own_tests_is_read_with_warnings() -> None:
+def test_the_configuration_of_volcanos_own_tests_is_read() -> None:
     conf = parse_scheduler_conf(CI)
     predicates = conf.plugin("predicates")
 
     assert conf.actions == ("enqueue", "allocate", "backfill", "reclaim", "preempt")
     assert predicates is not None
     assert predicates.arguments == {"predicate.DynamicResourceAllocationEnable": True}
-    assert conf.warnings == ("plugin network-topology-aware is not implemented: it has no effect",)
+    assert conf.warnings == ()
     build(conf)
 
 

@@ -26,7 +26,7 @@ from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.parts import SubGroup
 from app.model.reason import Cause, NearestDomain, NoDomain, Refusal
-from app.model.resources import Rows
+from app.model.resources import Rows, Scores
 from app.model.topology import NetworkTopology
 
 _STEPS = 20_000
@@ -131,7 +131,7 @@ class DomainSearch:
 
     def domains(self) -> Iterator[Domain]:
         """The domains to try, the best first; not the whole cluster."""
-        for at in [] if self.fits is None else in_order(self.among, self.fits):
+        for at in [] if self.fits is None else in_order(self.among, self.fits, self._liked()):
             if self.among.names[at] != CLUSTER:
                 yield Domain(self.among.names[at], self.among.rows_of(at))
 
@@ -154,6 +154,14 @@ class DomainSearch:
             where = f"{where}, {members.sub_group.policy}/{members.sub_group.values}"
         lacking = max(members.least - (told.takes if told else 0), 1)
         return Refusal(Cause.NO_DOMAIN, where=where, domain=found, lacking=lacking)
+
+    def _liked(self) -> Scores | None:
+        scores, members = self.cycle.opened.domain_scores, self.members
+        if not scores:
+            return None
+        asked = np.sum([task.request for task in members.tasks[: members.least]], axis=0)
+        liked: Scores = np.sum([score(members.gang, asked) for score in scores], axis=0)
+        return liked
 
     def _told(self, found: Fits, at: int) -> NearestDomain:
         axis, tasks = self.cycle.snapshot.axis, self.members.tasks[: self.members.least]

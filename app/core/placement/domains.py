@@ -5,8 +5,9 @@ domain then tell what the domain takes. For members of one shape without rules a
 is exact. For several shapes it is a bound: a domain that is left out has no room, and one that is
 not has to be tried.
 
-Among domains with room the order is: the lowest tier; then the one with the least room to spare, so
-that wider gaps stay whole for others; then the one whose parent has the least to spare; then names.
+Among domains with room the order is: the lowest tier; then the one that plugins like most; then
+the one with the least room to spare, so that wider gaps stay whole for others; then the one whose
+parent has the least to spare; then names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from app.core.placement.arrays import Counts
 from app.model.domains import Domains
-from app.model.resources import Mask, Rows
+from app.model.resources import Mask, Rows, Scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,10 +77,11 @@ def fits(domains: Domains, asked: Asked, *, highest: int, held: Rows) -> Fits:
     return Fits(allowed, enough, takes, spare)
 
 
-def in_order(domains: Domains, fits: Fits) -> list[int]:
-    """The positions of the domains to try, the best first."""
+def in_order(domains: Domains, fits: Fits, liked: Scores | None = None) -> list[int]:
+    """The positions of the domains to try, the best first; ``liked``: by plugins, shape (D,)."""
     above = fits.spare[domains.parents]
-    order = np.lexsort((np.arange(len(domains)), above, fits.spare, domains.tiers))
+    worse = np.zeros(len(domains)) if liked is None else -liked
+    order = np.lexsort((np.arange(len(domains)), above, fits.spare, worse, domains.tiers))
     found: list[int] = order[(fits.allowed & fits.enough)[order]].tolist()
     return found
 

@@ -9,6 +9,7 @@ from app.core.plugins import (
     conformance,
     drf,
     gang,
+    network_topology,
     nodegroup,
     nodeorder,
     numa_aware,
@@ -32,6 +33,7 @@ PLUGINS: Mapping[str, Configure] = {
     "conformance": conformance.configure,
     "drf": drf.configure,
     "gang": gang.configure,
+    "network-topology-aware": network_topology.configure,
     "nodegroup": nodegroup.configure,
     "nodeorder": nodeorder.configure,
     "numa-aware": numa_aware.configure,
@@ -51,7 +53,6 @@ INERT_PLUGINS = frozenset(
     {
         "deviceshare",
         "extender",
-        "network-topology-aware",
         "tdm",
         "usage",
     }

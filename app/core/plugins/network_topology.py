@@ -1,0 +1,330 @@
+"""network-topology-aware: near to the members that have places, and into domains that are full.
+
+Of domains of a tier that would take a gang, the one is tried first of which most would be used with
+the gang in it (``hypernode.binpack.cpu``, ``.memory``, ``.resources`` and ``.resources.<name>`` are
+weights of resources); of equal ones the one that has more of its members.
+
+A node gets up to 100 times ``weight`` for a member of a gang that asks for a domain. Let the domain
+of the members with places be the lowest one that has all of them: a node whose lowest domain it is
+gets all of that, and another one the less the higher the lowest domain is that has the node too.
+The tiers count from the lowest one, which gives all, to the whole cluster, which gives nothing. To
+nodes of equal worth the share of the members is added that the lowest domain of the node has.
+
+For other pods a node gets the more the fuller its domains are (``hypernode.binpack.normal-pod.``
+``enable`` and ``.fading``): those of each tier count ``fading`` times as much as those of the tier
+below. A node without a domain in a tier gets all of what the tier may give.
+
+Where a cluster has no HyperNodes, ``hypernode.tiers`` names labels of nodes, the widest first:
+nodes that have the values of a label and of those before it in common are a domain.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.arguments import Arguments
+from app.core.conf_error import ConfError
+from app.core.entries import Entry, Placed
+from app.core.ledger import Ledger
+from app.core.placement.journal import JournalReader
+from app.core.policy import Hooks, NodeScore, NodesNow, OpenPlugin, Session
+from app.model.amounts import CPU, MEMORY
+from app.model.conf import PluginConf
+from app.model.domains import Domains, whole_cluster
+from app.model.gang import Gang, Task
+from app.model.ids import GroupKey
+from app.model.parts import NO_SUB_GROUP, SubGroup
+from app.model.resources import Matrix, Rows, Scores, Vector
+
+_FULL = 100.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """The plugin's arguments; ``fading`` None: other pods than those of such gangs do not count."""
+
+    weight: int
+    resources: Mapping[str, int]
+    fading: float | None
+
+
+def configure(conf: PluginConf) -> OpenPlugin:
+    """Reads ``weight``, ``hypernode.binpack.*``, ``hypernode.tiers`` and the cap on evictions."""
+    setting = _setting(Arguments(conf))
+    tiers_of(conf)
+
+    def open_(session: Session) -> Hooks:
+        if not setting.weight:
+            return Hooks()
+        network = Network(session.ledger, setting)
+        return Hooks(
+            node_score=NodeScore(network.key, network.score), domain_score=network.of_domains
+        )
+
+    return open_
+
+
+def tiers_of(conf: PluginConf) -> tuple[str, ...]:
+    """The labels of nodes that ``hypernode.tiers`` names, the widest first; raises `ConfError`."""
+    names = [name.strip() for name in Arguments(conf).text("hypernode.tiers").split(",")]
+    tiers = tuple(name for name in names if name)
+    if len(set(tiers)) < len(tiers):
+        raise ConfError(f"plugin {conf.name}: argument hypernode.tiers: names a label twice")
+    return tiers
+
+
+def _setting(arguments: Arguments) -> Setting:
+    def weight(key: str) -> int:
+        given = arguments.integer(key, 1)
+        return 1 if given < 0 else given
+
+    resources = {
+        CPU: weight("hypernode.binpack.cpu"),
+        MEMORY: weight("hypernode.binpack.memory"),
+    }
+    for name in arguments.text("hypernode.binpack.resources").split(","):
+        resource = name.strip()
+        if resource and resource not in resources:
+            resources[resource] = weight(f"hypernode.binpack.resources.{resource}")
+    fading = arguments.number("hypernode.binpack.normal-pod.fading", 0.8)
+    enabled = arguments.flag("hypernode.binpack.normal-pod.enable", default=True)
+    arguments.integer("hypernode.gradient.evict.max-hypernodes", 8)
+    return Setting(
+        weight=arguments.integer("weight", 1),
+        resources=resources,
+        fading=(0.8 if fading < 0 else fading) if enabled else None,
+    )
+
+
+class Network:
+    """The plugin on one ledger."""
+
+    def __init__(self, ledger: Ledger, setting: Setting) -> None:
+        self._ledger, self._setting = ledger, setting
+        snapshot = ledger.snapshot
+        self._domains = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
+        self._where = _Where(self._domains)
+        self._members = _Members(ledger)
+        self._use = _Use(ledger, self._domains)
+        self._last: tuple[Hashable, Scores] | None = None
+
+    def key(self, gang: Gang, task: Task) -> Hashable | None:
+        """What a score depends on: where members are, or how full the domains are."""
+        if len(self._domains) == 1:
+            return None
+        near = _asked_of(gang, task)
+        if near is not None:
+            there, _ = self._members.around(gang, near)
+            return (gang.key, near, frozenset(there.items())) if there else None
+        columns = self._counted(task.request)
+        if self._setting.fading is None or not columns:
+            return None
+        at = [column for column, _ in columns]
+        return task.request[at].tobytes(), self._use.free()[:, at].tobytes()
+
+    def score(self, gang: Gang, task: Task, nodes: NodesNow) -> Scores:
+        """Up to 100 times the weight, and for equal nodes up to as much again."""
+        key = self.key(gang, task)
+        if self._last is None or self._last[0] != key:
+            near = _asked_of(gang, task)
+            if near is None:
+                found = self._packed(task)
+            else:
+                there, size = self._members.around(gang, near)
+                found = self._near(there, of=size)
+            self._last = key, found * (_FULL * self._setting.weight)
+        return self._last[1][nodes.rows]
+
+    def of_domains(self, gang: Gang, asked: Vector) -> Scores:
+        """How much a gang that still asks for so much likes each domain, shape ``(D,)``."""
+        domains = self._domains
+        worth = self._fullness(asked)
+        there, members = self._members.around(gang, NO_SUB_GROUP)
+        if there:
+            share = domains.sums(self._where.counts(there)) / max(members, 1)
+            for tier in np.unique(domains.tiers):
+                same = domains.tiers == tier
+                best = same & (worth == worth[same].max())
+                worth[best] += share[best]
+        return worth * (_FULL * self._setting.weight)
+
+    def _near(self, there: Mapping[int, int], *, of: int) -> Scores:
+        """Of each node, shape ``(N,)``, 1 at most but for what tells equal ones apart."""
+        domains, where = self._domains, self._where
+        counts = where.counts(there)
+        has_all = domains.sums(np.minimum(counts, 1)) == len(there)
+        lowest_tier, highest_tier = int(domains.tiers[0]), int(domains.tiers[-1])
+        common = domains.tiers[where.lowest(has_all)]
+        worth: Scores = (highest_tier - common) / (highest_tier - lowest_tier)
+        around = int(has_all.argmax())
+        if around < len(domains) - 1:
+            worth[where.of_row == around] = 1.0
+        best = worth == worth.max()
+        share = domains.sums(counts)[where.of_row] / max(of, 1)
+        share[where.of_row == len(domains) - 1] = 0
+        worth[best] += share[best]
+        return worth
+
+    def _packed(self, task: Task) -> Scores:
+        fading = self._setting.fading or 0.0
+        fullness = self._fullness(task.request)
+        total, weights = np.zeros(len(self._where.of_row)), 0.0
+        for tier, of_row in self._where.by_tier.items():
+            weight = fading ** max(tier - 1, 0)
+            weights += weight
+            total += weight * np.append(fullness, 1.0)[of_row]
+        return total / weights if weights else total
+
+    def _fullness(self, asked: Vector) -> Scores:
+        """The share of each domain in use with ``asked`` in it; 0 where it has not so much."""
+        size, free = self._use.size, self._use.free()
+        worth, weights = np.zeros(len(self._domains)), 0
+        fits = np.ones(len(self._domains), dtype=np.bool_)
+        for column, weight in self._counted(asked):
+            used = size[:, column] - free[:, column] + asked[column]
+            fits &= used <= size[:, column]
+            worth += weight * used / np.maximum(size[:, column], 1)
+            weights += weight
+        return np.where(fits, worth / max(weights, 1), 0.0)
+
+    def _counted(self, asked: Vector) -> list[tuple[int, int]]:
+        """The columns that count for what is asked, with their weights."""
+        index = self._ledger.snapshot.axis.index
+        return [
+            (index[name], weight)
+            for name, weight in self._setting.resources.items()
+            if weight and name in index and asked[index[name]] > 0
+        ]
+
+
+class _Where:
+    """Which domains the row of a node is in."""
+
+    def __init__(self, domains: Domains) -> None:
+        self._domains = domains
+        self._at = np.repeat(np.arange(len(domains), dtype=np.intp), np.diff(domains.starts))
+        self._nodes = int(domains.starts[-1] - domains.starts[-2])
+        self.of_row: NDArray[np.intp] = self.lowest(np.ones(len(domains), dtype=np.bool_))
+        """The lowest domain of each node, shape ``(N,)``."""
+        self.by_tier: dict[int, NDArray[np.intp]] = {
+            tier: self._first(domains.tiers == tier, none=len(domains))
+            for tier in np.unique(domains.tiers[:-1]).tolist()
+        }
+        """The domain of each node in a tier; ``len(domains)``: it is in none."""
+
+    def lowest(self, among: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The lowest domain of each node, shape ``(N,)``, among some: at most the cluster."""
+        return self._first(among, none=len(self._domains) - 1)
+
+    def counts(self, there: Mapping[int, int]) -> NDArray[np.int64]:
+        """Numbers per row as a column, shape ``(N,)``."""
+        found = np.zeros(self._nodes, dtype=np.int64)
+        for row, count in there.items():
+            found[row] = count
+        return found
+
+    def _first(self, among: NDArray[np.bool_], *, none: int) -> NDArray[np.intp]:
+        kept = among[self._at]
+        found = np.full(self._nodes, none, dtype=np.intp)
+        np.minimum.at(found, self._domains.rows[kept], self._at[kept])
+        return found
+
+
+class _Use:
+    """What is free in each domain as the ledger stands."""
+
+    def __init__(self, ledger: Ledger, domains: Domains) -> None:
+        self._ledger, self._domains = ledger, domains
+        self._where: dict[int, Rows] = {}
+        self._idle = ledger.idle.copy()
+        self._seen = len(ledger.touched)
+        self.size = self._sums(ledger.snapshot.table.allocatable)
+        """What each domain has, shape ``(D, R)``."""
+        self._free = self._sums(self._idle)
+
+    def free(self) -> Matrix:
+        """What is free in each domain, shape ``(D, R)``; it moves."""
+        touched = self._ledger.touched
+        for row in touched[self._seen :]:
+            now = self._ledger.idle[row]
+            self._free[self._domains_of(row)] += now - self._idle[row]
+            self._idle[row] = now
+        self._seen = len(touched)
+        return self._free
+
+    def _domains_of(self, row: int) -> Rows:
+        if row not in self._where:
+            found = np.flatnonzero(self._domains.rows == row)
+            self._where[row] = np.searchsorted(self._domains.starts, found, side="right") - 1
+        return self._where[row]
+
+    def _sums(self, per_node: Matrix) -> Matrix:
+        columns = [self._domains.sums(column) for column in per_node.T]
+        return np.stack(columns, axis=1)
+
+
+class _Members:
+    """On which nodes members of groups have places, as the ledger stands."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._journal = JournalReader(ledger.journal)
+        self._there: dict[GroupKey, Counter[tuple[int, SubGroup]]] = {}
+
+    def around(self, gang: Gang, near: SubGroup) -> tuple[Counter[int], int]:
+        """How many members the rows of nodes have, of so many: the sub-group's, or the gang's.
+
+        While the sub-group has none, those of a gang count that asks for a domain itself.
+        """
+        self._follow()
+        there = self._there.get(gang.key)
+        if there is None:
+            there = self._there[gang.key] = self._counted(gang)
+        whole: Counter[int] = Counter()
+        mine: Counter[int] = Counter()
+        for (row, sub_group), count in there.items():
+            if count > 0:
+                whole[row] += count
+                if sub_group == near:
+                    mine[row] += count
+        if near != NO_SUB_GROUP and (mine or gang.topology is None):
+            return mine, gang.sub_group_valid.get(near, 0)
+        return whole, gang.counts.tasks + gang.counts.slots
+
+    def _counted(self, gang: Gang) -> Counter[tuple[int, SubGroup]]:
+        snapshot = self._ledger.snapshot
+        index = snapshot.table.index
+        found = Counter(
+            (index[place.node], place.sub_group)
+            for place in snapshot.places.get(gang.key, ())
+            if place.node in index
+        )
+        for entry in self._ledger.journal:
+            if entry.gang is not None and entry.gang.key == gang.key and entry.node is not None:
+                found[entry.node, _sub_group(entry)] += entry.sign
+        return found
+
+    def _follow(self) -> None:
+        for entry, row, sign in self._journal.changes():
+            known = None if entry.gang is None else self._there.get(entry.gang.key)
+            if known is not None:
+                known[row, _sub_group(entry)] += sign
+
+
+def _sub_group(entry: Entry) -> SubGroup:
+    if isinstance(entry, Placed):
+        return entry.gang.sub_group_of.get(entry.task.uid, NO_SUB_GROUP)
+    return entry.part.sub_group
+
+
+def _asked_of(gang: Gang, task: Task) -> SubGroup | None:
+    """The sub-group of ``task`` that asks for a domain, else that of all; None: nothing asks."""
+    sub_group = gang.sub_group_of.get(task.uid)
+    if sub_group is not None:
+        for policy in gang.sub_groups:
+            if policy.name == sub_group.policy and policy.topology is not None:
+                return sub_group
+    return None if gang.topology is None else NO_SUB_GROUP
