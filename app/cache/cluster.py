@@ -195,6 +195,12 @@ class ClusterCache:
             self.signals.note_dirty()
             self.registry.look_again()
 
+    def set_network_labels(self, labels: tuple[str, ...]) -> None:
+        """Take these labels of nodes for the network's domains while there are no HyperNodes."""
+        if self.network.set_labels(labels):
+            self.signals.note_dirty()
+            self.registry.look_again()
+
     def set_numa(self, topology: NumaTopology) -> None:
         """Add or replace a Numatopology; most say that pods have begun, or ended."""
         if self.numa.set_topology(topology):

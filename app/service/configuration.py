@@ -8,6 +8,7 @@ import logging
 from dataclasses import dataclass, field
 
 from app.core.conf_error import ConfError
+from app.core.plugins.network_topology import tiers_of
 from app.core.policy import Policies
 from app.core.tiers import build
 from app.model.eviction import EvictionAction
@@ -60,6 +61,12 @@ class Configuration:
     def preempts(self) -> bool:
         """Whether the planner makes room inside queues, so that kube-scheduler is not to."""
         return any(action.value in self.policies.conf.actions for action in _PREEMPTING)
+
+    @property
+    def network_labels(self) -> tuple[str, ...]:
+        """The labels of nodes that are the network's tiers without HyperNodes, the widest first."""
+        conf = self.policies.conf.plugin("network-topology-aware")
+        return () if conf is None else tiers_of(conf)
 
     @property
     def packs(self) -> bool:

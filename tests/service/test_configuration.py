@@ -97,3 +97,19 @@ def test_whatever_is_in_the_file_nothing_breaks(text: str) -> None:
     assert configuration.policies.conf.actions
     assert loaded is not bool(configuration.problem)
     assert "\n" not in configuration.problem
+
+
+def test_the_labels_of_the_networks_tiers_are_named_by_the_plugin() -> None:
+    configuration = Configuration()
+    assert not configuration.network_labels
+    text = """
+actions: allocate
+tiers:
+- plugins:
+  - name: network-topology-aware
+    arguments: {hypernode.tiers: "example.com/row, example.com/rack"}
+"""
+    assert configuration.load(text)
+    assert configuration.notices() == ()
+    assert configuration.network_labels == ("example.com/row", "example.com/rack")
+    assert not configuration.load(text.replace("/rack", "/row"))

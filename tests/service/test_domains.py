@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.kit.workqueue import Again
 from app.model.reason import Cause
-from app.model.topology import ALLOCATED
+from app.model.topology import ALLOCATED, NetworkTopology
 from app.model.workload import PodGroup
 from app.service.calls.filtering import Chosen
 from tests.builders import make_shape
@@ -16,13 +16,18 @@ from tests.service.virtual_time import run
 from tests.topology import hard, racks
 
 
+RACK = hard(1)
+
+
 def network(rig: Rig) -> None:
     rig.node("n0", "n1", "n2", "n3")
     rig.see("hypernodes", *racks(a="n0 n1", b="n2 n3"))
 
 
-def gang(rig: Rig, name: str, *, cpu: int, count: int = 2) -> PodGroup:
-    group = rig.group(name, minimum=count, topology=hard(1))
+def gang(
+    rig: Rig, name: str, *, cpu: int, count: int = 2, topology: NetworkTopology = RACK
+) -> PodGroup:
+    group = rig.group(name, minimum=count, topology=topology)
     for at in range(count):
         rig.pod(f"{name}-{at}", group=name, shape=make_shape(cpu=cpu))
     return group
@@ -99,3 +104,18 @@ def annotations(rig: Rig) -> Mapping[str, object]:
     found = [body["metadata"]["annotations"] for body in written if "metadata" in body]
     last: Mapping[str, object] = found[-1]
     return last
+
+
+def test_labels_of_nodes_are_domains_as_soon_as_the_configuration_names_them() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        for name, rack in {"n0": "a", "n1": "b", "n2": "a"}.items():
+            rig.node(name, labels={"rack": rack})
+        gang(rig, "g", cpu=6000, topology=NetworkTopology(highest_tier_name="rack"))
+        await rig.cycle()
+        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
+        rig.cache.set_network_labels(("rack",))
+        await rig.cycle()
+        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n2"}
+
+    run(scenario())

@@ -1,13 +1,15 @@
 """The domains of the network, kept up to date as HyperNodes and nodes change.
 
 Names and labels are followed one by one; which nodes lie below which HyperNode is worked out anew
-when one of them has changed, and the columns when the table has other rows.
+when one of them has changed, and the columns when the table has other rows. Without HyperNodes the
+domains are those that labels of nodes tell, if the configuration names some.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from app.core.topology.by_labels import label_domains
 from app.core.topology.tree import Tree
 from app.model.domains import CLUSTER, Domains, whole_cluster
 from app.model.ids import NodeName
@@ -24,6 +26,7 @@ class NetworkTree:
         self._tree = Tree()
         self._hyper_nodes: dict[str, HyperNode] = {}
         self._changes = 0
+        self._labels: tuple[str, ...] = ()
         self._domains: tuple[tuple[int, int, int], Domains] | None = None
 
     def set_node(self, node: Node) -> None:
@@ -43,6 +46,12 @@ class NetworkTree:
         self._changes += 1
         return True
 
+    def set_labels(self, labels: tuple[str, ...]) -> bool:
+        """Take these labels of nodes for domains, the widest first; whether others were taken."""
+        changed, self._labels = self._labels != labels, labels
+        self._changes += changed
+        return changed
+
     def drop(self, name: str) -> bool:
         """Forget a HyperNode; whether it was known."""
         self._changes += 1
@@ -59,7 +68,7 @@ class NetworkTree:
     def _made(self, table: NodeTable) -> Domains:
         cluster = whole_cluster(len(table.nodes))
         if not self._hyper_nodes:
-            return cluster
+            return label_domains(table.nodes, self._labels) if self._labels else cluster
         ordered = sorted(self._hyper_nodes.values(), key=lambda each: (each.tier, each.name))
         names = [each.name for each in ordered]
         inside: list[Sequence[int] | Rows] = [self._rows(each.name, table) for each in ordered]

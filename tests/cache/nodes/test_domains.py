@@ -146,3 +146,24 @@ def test_sums_are_those_over_the_nodes_of_each_domain(
     found = domains(*hyper_nodes)
     sums = found.sums(np.array(numbers, dtype=np.int64)).tolist()
     assert sums == [sum(numbers[row] for row in rows) for _, rows in as_sets(found).values()]
+
+
+def test_labels_of_nodes_are_the_tiers_while_there_are_no_hyper_nodes() -> None:
+    tree, table = NetworkTree(), make_table(NODES)
+    for each in NODES:
+        tree.set_node(each)
+    assert tree.set_labels(("rack",))
+    assert not tree.set_labels(("rack",))
+    by_label = {
+        "r0": (1, {0, 1}),
+        "r1": (1, {2, 3}),
+        "r2": (1, {4, 5}),
+        CLUSTER: (2, set(range(6))),
+    }
+    assert as_sets(tree.domains(table)) == by_label
+    tree.set(HyperNode("only", 1, members=(node("n0"),)))
+    assert set(as_sets(tree.domains(table))) == {"only", CLUSTER}
+    tree.drop("only")
+    assert as_sets(tree.domains(table)) == by_label
+    assert tree.set_labels(())
+    assert set(as_sets(tree.domains(table))) == {CLUSTER}
