@@ -6,6 +6,7 @@ from typing import Final
 
 from app.model.pod import TASK_SPEC
 from app.model.shape import PodShape
+from app.model.topology import NetworkTopology
 
 JOB_NAME: Final = "volcano.sh/job-name"
 JOB_NAMESPACE: Final = "volcano.sh/job-namespace"
@@ -33,6 +34,8 @@ class Template:
     """The PriorityClass that the template names; empty: none."""
     preempts: bool = True
     """As of its pods (:attr:`~app.model.pod.Pod.preempts`), whatever their PriorityClass says."""
+    topology: NetworkTopology | None = None
+    """What its pods ask of the network (:attr:`~app.model.pod.Pod.topology`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

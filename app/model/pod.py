@@ -8,6 +8,7 @@ from app.model.booleans import boolean
 from app.model.exchange import ANY_EQUAL, NO_EXCHANGE, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, group_key, solo_key
 from app.model.shape import PodShape
+from app.model.topology import NetworkTopology, asked_by_pod
 
 GATE = "pumice.sh/plan"
 """The scheduling gate that keeps a pod out of the scheduler's queue until it has a place."""
@@ -135,6 +136,11 @@ class Pod:
     def role(self) -> str:
         """Task name inside its group (annotation or label ``volcano.sh/task-spec``), or empty."""
         return self.annotations.get(TASK_SPEC) or self.labels.get(TASK_SPEC, "")
+
+    @property
+    def topology(self) -> NetworkTopology | None:
+        """What it asks of the network for its group, if it does (:func:`asked_by_pod`)."""
+        return asked_by_pod(self.annotations)
 
     @property
     def group(self) -> GroupKey:

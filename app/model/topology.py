@@ -4,7 +4,7 @@ A HyperNode is a set of nodes that are close to each other; the lower its tier, 
 members are nodes and other HyperNodes, of whatever depth.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -13,6 +13,11 @@ from app.model.shape import LabelSelector
 
 ALLOCATED: Final = "volcano.sh/job-allocated-hypernode"
 """Annotation of a PodGroup: the domain that its minimum was given."""
+
+
+REQUIRED: Final = "kueue.x-k8s.io/podset-required-topology"
+PREFERRED: Final = "kueue.x-k8s.io/podset-preferred-topology"
+"""Kueue's annotations of pods: the label of nodes that has to have one value for all, or should."""
 
 
 class TopologyMode(StrEnum):
@@ -38,6 +43,23 @@ class NetworkTopology:
         """Whether members get no places rather than places that are farther apart."""
         named = self.highest_tier is not None or bool(self.highest_tier_name)
         return self.mode is TopologyMode.HARD and named
+
+
+def asked_by_pod(annotations: Mapping[str, str]) -> NetworkTopology | None:
+    """What a pod asks for that has Kueue's annotations; None: nothing.
+
+    The label is the name of a tier, as it is where labels of nodes tell the tiers.
+    """
+    for key, mode in ((REQUIRED, TopologyMode.HARD), (PREFERRED, TopologyMode.SOFT)):
+        label = annotations.get(key)
+        if label:
+            return NetworkTopology(mode, highest_tier_name=label)
+    return None
+
+
+def strictest(asked: Iterable[NetworkTopology]) -> NetworkTopology | None:
+    """Of what pods of a group ask for what counts for all: hard goes before soft, then by name."""
+    return min(asked, key=lambda each: (not each.is_hard, each.highest_tier_name), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.kit.workqueue import Again
 from app.model.reason import Cause
-from app.model.topology import ALLOCATED, NetworkTopology
+from app.model.topology import ALLOCATED, PREFERRED, REQUIRED, NetworkTopology
 from app.model.workload import PodGroup
 from app.service.calls.filtering import Chosen
 from tests.builders import make_shape
@@ -14,7 +14,6 @@ from tests.service.rig import Rig
 from tests.service.statuses import writer_of
 from tests.service.virtual_time import run
 from tests.topology import hard, racks
-
 
 RACK = hard(1)
 
@@ -117,5 +116,28 @@ def test_labels_of_nodes_are_domains_as_soon_as_the_configuration_names_them() -
         rig.cache.set_network_labels(("rack",))
         await rig.cycle()
         assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n2"}
+
+    run(scenario())
+
+
+def test_a_group_is_placed_in_one_rack_because_its_pods_say_so_as_for_kueue() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        for name, rack in {"n0": "a", "n1": "b", "n2": "a"}.items():
+            rig.node(name, labels={"rack": rack})
+        rig.cache.set_network_labels(("rack",))
+        for name, says in {"g": REQUIRED, "h": PREFERRED}.items():
+            rig.group(name, minimum=2)
+            for at in range(2):
+                shape = make_shape(cpu=6000 if name == "g" else 1000)
+                rig.pod(f"{name}-{at}", group=name, shape=shape, annotations={says: "rack"})
+        await rig.cycle()
+        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n2"}
+        assert {rig.place("h-0"), rig.place("h-1")} in ({"n0"}, {"n1"}, {"n2"}, {"n0", "n2"})
+        rig.group("i", minimum=2)
+        for at in range(2):
+            rig.pod(f"i-{at}", group="i", annotations={REQUIRED: "row"})
+        await rig.cycle()
+        assert rig.refusals[rig.key("i")].cause is Cause.NO_DOMAIN
 
     run(scenario())

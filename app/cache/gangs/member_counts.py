@@ -13,6 +13,7 @@ from app.cache.gangs.members import PLACED_KINDS, Member, MemberState, Slot
 from app.cache.gangs.tally import bump
 from app.model.amounts import Amounts
 from app.model.parts import Part
+from app.model.topology import NetworkTopology
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +36,8 @@ class MemberCounts:
     """How many other waiting members make each request."""
     lingering: dict[Amounts, int] = field(default_factory=dict)
     """How many members that linger (:attr:`Member.lingers`) hold each request."""
+    topologies: dict[NetworkTopology, int] = field(default_factory=dict)
+    """How many members, whatever their state, ask that of the network."""
     lost_of: dict[str, int] = field(default_factory=dict)
     """Members of each role that are as good as gone: another is awaited in the stead of each."""
 
@@ -42,6 +45,9 @@ class MemberCounts:
         """Have ``member`` count in its present state, or with -1 not any more."""
         kind, request = member.kind, member.pod.shape.requests
         self.kinds[kind] += sign
+        topology = member.pod.topology
+        if topology is not None:
+            bump(self.topologies, topology, sign)
         if member.lost:
             bump(self.lost_of, member.part.role, sign)
         bump(self.part_kinds, (member.part, kind), sign)

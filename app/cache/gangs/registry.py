@@ -12,7 +12,7 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import PLACED_KINDS, MemberState
 from app.cache.gangs.signals import Signals
 from app.cache.gangs.sums import Part, QueueSums, part_of
-from app.cache.gangs.views import gang_view, places_of, task_of
+from app.cache.gangs.views import gang_view, places_of, task_of, topology_of
 from app.cache.nodes.usage import NodeUsage
 from app.core.gangs.task_topology import tells_tasks_apart
 from app.model.gang import Gang
@@ -246,7 +246,9 @@ class Registry:
     def _places(self, group: Group) -> tuple[MemberPlace, ...] | None:
         of_group = group.pod_group
         tells = of_group is not None and (
-            of_group.looks_at_network or tells_tasks_apart(of_group.annotations)
+            of_group.looks_at_network
+            or topology_of(group) is not None
+            or tells_tasks_apart(of_group.annotations)
         )
         if tells or group.queue in self._limited:
             return places_of(group, self._node_usage.vector)

@@ -21,6 +21,7 @@ from app.model.parts import NO_SUB_GROUP, SubGroup, by_sub_group
 from app.model.pod import Pod
 from app.model.resources import Vector
 from app.model.snapshot import MemberPlace
+from app.model.topology import NetworkTopology, strictest
 from app.model.workload import PriorityClass
 
 ToVector = Callable[[Amounts], Vector]
@@ -134,7 +135,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_shapes={**described, **group.role_shapes},
         role_replicas=_replicas(group),
         sub_groups=group.sub_groups,
-        topology=pod_group.topology if pod_group else None,
+        topology=topology_of(group),
         sub_group_of=parted.of,
         sub_group_ready=parted.ready,
         sub_group_valid=parted.valid,
@@ -177,6 +178,16 @@ def places_of(group: Group, vector: ToVector) -> tuple[MemberPlace, ...]:
     return tuple(held)
 
 
+def topology_of(group: Group) -> NetworkTopology | None:
+    """What the group asks of the network: what its PodGroup says, else what its pods say."""
+    if group.pod_group is None or group.pod_group.topology is not None:
+        return group.pod_group.topology if group.pod_group else None
+    if not (group.counted.topologies or group.templates):
+        return None
+    to_come = (template.topology for template in group.templates.values())
+    return strictest([*group.counted.topologies, *(each for each in to_come if each)])
+
+
 def asks_like(group: Group, view: Gang) -> bool:
     """Whether ``view`` is an earlier one of the group, of the same queue and the same minimum."""
     return (
@@ -185,7 +196,7 @@ def asks_like(group: Group, view: Gang) -> bool:
         and group.min_member == view.min_member
         and group.role_minimum == view.role_minimum
         and group.sub_groups == view.sub_groups
-        and (group.pod_group.topology if group.pod_group else None) == view.topology
+        and topology_of(group) == view.topology
     )
 
 

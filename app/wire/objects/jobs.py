@@ -12,6 +12,7 @@ from app.model.ids import DEFAULT_QUEUE
 from app.model.job import JobTemplate, Template, pod_labels
 from app.model.numa import NUMA_POLICY
 from app.model.pod import QUEUE_GATE
+from app.model.topology import asked_by_pod
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
 from app.wire.objects.meta import ABSENT, MetaJson
@@ -97,4 +98,5 @@ def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) ->
         replicas=task.replicas,
         priority_class=template.spec.priority_class_name or "",
         preempts=template.spec.preemption_policy != "Never",
+        topology=asked_by_pod(said),
     )

@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Raw, Struct
 
 from app.model.pod import MIRROR, Owner
+from app.model.topology import PREFERRED, REQUIRED
 from app.wire.errors import DecodeError, Reader
 from app.wire.interning import Interned
 from app.wire.times import Moment
@@ -29,7 +30,7 @@ KEPT_PREFIXES = (
     "pumice.sh/",
     "hccl/",
 )
-KEPT_KEYS = frozenset({"sla-waiting-time", MIRROR})
+KEPT_KEYS = frozenset({"sla-waiting-time", MIRROR, REQUIRED, PREFERRED})
 
 _INTERNED_LENGTH = 2048
 """Bytes of JSON; longer labels and annotations are nearly always an object's own."""

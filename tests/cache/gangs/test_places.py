@@ -9,6 +9,7 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.amounts import Amounts
 from app.model.ids import GroupKey, QueueName
 from app.model.pod import TASK_SPEC
+from app.model.topology import REQUIRED
 from app.model.workload import AFFINITY, TASK_ORDER
 from tests.builders import make_amounts, make_queue
 from tests.cache.rig import KEY, Rig
@@ -75,3 +76,11 @@ def test_a_group_that_is_gone_is_told_of_no_more() -> None:
     assert places(rig) == {KEY: []}
     rig.cache.drop_group(KEY)
     assert places(rig) == {}
+
+
+def test_it_is_told_of_groups_whose_pods_ask_for_a_domain() -> None:
+    rig = Rig()
+    rig.pod("w", node="n", phase="Running")
+    assert places(rig) == {}
+    rig.pod("w", node="n", phase="Running", annotations={REQUIRED: "rack"})
+    assert places(rig) == {KEY: [("n", "", 1000)]}

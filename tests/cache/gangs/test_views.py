@@ -1,5 +1,6 @@
 """What the planner is shown of a pod."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from app.model.gang import Gang
 from app.model.ids import NodeName, group_key
 from app.model.job import Template
 from app.model.pod import GROUP_ANNOTATION, PREEMPTABLE
+from app.model.topology import PREFERRED, REQUIRED, NetworkTopology, TopologyMode
 from app.model.workload import EVICTION_ENDS, PodGroup, PriorityClass
 from tests.builders import make_pod, make_shape
 
@@ -39,6 +41,9 @@ def test_without_one_it_is_the_pods_own(own: int) -> None:
     assert task_priority(make_pod("p", priority=own)) == own
 
 
+NOTHING: Mapping[str, str] = {}
+
+
 class Rig:
     """One group ``g`` of the vcjob ``j``, and PriorityClasses."""
 
@@ -63,8 +68,8 @@ class Rig:
     def job(self, **said: Any) -> None:
         self.cache.registry.set_template("j", {"w": Template(make_shape(), {}, **said)})
 
-    def pod(self, name: str, **fields: Any) -> None:
-        annotations = {GROUP_ANNOTATION: "g"}
+    def pod(self, name: str, *, says: Mapping[str, str] = NOTHING, **fields: Any) -> None:
+        annotations = {GROUP_ANNOTATION: "g", **says}
         pod = make_pod(name, scheduler="volcano", annotations=annotations, **fields)
         self.cache.set_pod(pod, now=0.0)
 
@@ -166,3 +171,53 @@ def test_a_group_says_by_annotation_or_label_whether_its_members_may_be_evicted(
     assert rig.view.preemptable is says
     rig.group()
     assert rig.view.preemptable is None
+
+
+RACK = NetworkTopology(TopologyMode.HARD, highest_tier_name="rack")
+NEAR = NetworkTopology(TopologyMode.SOFT, highest_tier_name="rack")
+
+
+@pytest.mark.parametrize(
+    ("says", "asked"),
+    [
+        ([{}], None),
+        ([{REQUIRED: "rack"}], RACK),
+        ([{PREFERRED: "rack"}], NEAR),
+        ([{REQUIRED: "rack", PREFERRED: "zone"}], RACK),
+        ([{REQUIRED: ""}], None),
+        ([{}, {REQUIRED: "rack"}], RACK),
+        ([{PREFERRED: "a"}, {REQUIRED: "rack"}], RACK),
+        ([{REQUIRED: "rack"}, {PREFERRED: "a"}], RACK),
+        ([{REQUIRED: "zone"}, {REQUIRED: "rack"}], RACK),
+    ],
+    ids=str,
+)
+def test_pods_with_kueues_annotations_ask_for_their_group(
+    rig: Rig, says: list[dict[str, str]], asked: NetworkTopology | None
+) -> None:
+    rig.group()
+    for number, each in enumerate(says):
+        rig.pod(f"p{number}", says=each)
+    assert rig.view.topology == asked
+
+
+def test_what_a_pod_group_asks_of_the_network_goes_before_what_its_pods_do(rig: Rig) -> None:
+    of_group = NetworkTopology(TopologyMode.HARD, 2)
+    rig.group(topology=of_group)
+    rig.pod("p", says={REQUIRED: "rack"})
+    assert rig.view.topology == of_group
+
+
+def test_a_pod_asks_of_the_network_as_long_as_it_is_there(rig: Rig) -> None:
+    rig.group()
+    rig.pod("p", says={REQUIRED: "rack"}, node=NodeName("n"), phase="Running")
+    assert rig.view.topology == RACK
+    rig.pod("q")
+    rig.cache.drop_pod(make_pod("p").uid)
+    assert rig.view.topology is None
+
+
+def test_a_template_asks_of_the_network_before_its_pods_are_there(rig: Rig) -> None:
+    rig.job(topology=RACK)
+    rig.group()
+    assert rig.view.topology == RACK

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.model.topology import NetworkTopology
 from app.wire.errors import DecodeError
 from app.wire.objects.jobs import decode_job
 from tests.builders import make_amounts
@@ -61,6 +62,15 @@ def test_pods_are_of_the_class_that_their_template_names_or_else_of_the_job_s() 
 
 
 TWO: dict[str | None, str] = {"ps": "1", None: "2"}
+
+
+def test_a_template_tells_what_its_pods_ask_of_the_network() -> None:
+    asks = {"kueue.x-k8s.io/podset-required-topology": "example.com/rack"}
+    spec = {"containers": [container()]}
+    asking = {"metadata": {"annotations": asks}, "spec": spec}
+    roles = decode_job(encoded(task(asking), task({"spec": spec}, "ps"))).roles
+    assert roles["worker"].topology == NetworkTopology(highest_tier_name="example.com/rack")
+    assert roles["ps"].topology is None
 
 
 def test_the_labels_are_those_of_the_template_and_those_that_the_controller_gives() -> None:

@@ -77,6 +77,8 @@ def test_only_annotations_that_are_read_are_kept() -> None:
         "pumice.sh/wake": "1",
         "hccl/rankIndex": "3",
         "sla-waiting-time": "1h",
+        "kueue.x-k8s.io/podset-required-topology": "rack",
+        "kueue.x-k8s.io/podset-preferred-topology": "zone",
     }
     dropped = {"kubectl.kubernetes.io/last-applied-configuration": "{}" * 900, "other": "x"}
     assert decoded(meta={"annotations": kept | dropped}).annotations == kept
