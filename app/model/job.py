@@ -35,7 +35,7 @@ class Template:
     preempts: bool = True
     """As of its pods (:attr:`~app.model.pod.Pod.preempts`), whatever their PriorityClass says."""
     topology: NetworkTopology | None = None
-    """What its pods ask of the network (:attr:`~app.model.pod.Pod.topology`)."""
+    """The domain that the pods ask for (:attr:`~app.model.pod.Pod.topology`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

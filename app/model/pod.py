@@ -139,7 +139,7 @@ class Pod:
 
     @property
     def topology(self) -> NetworkTopology | None:
-        """What it asks of the network for its group, if it does (:func:`asked_by_pod`)."""
+        """The domain that the pod asks for, for its whole group (:func:`asked_by_pod`)."""
         return asked_by_pod(self.annotations)
 
     @property

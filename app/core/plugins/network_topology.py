@@ -21,6 +21,7 @@ nodes that have the values of a label and of those before it in common are a dom
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,8 @@ from app.model.domains import Domains, whole_cluster
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey
 from app.model.parts import NO_SUB_GROUP, SubGroup
-from app.model.resources import Matrix, Rows, Scores, Vector
+from app.model.resources import Mask, Matrix, Rows, Scores, Vector
+from app.model.snapshot import Snapshot
 
 _FULL = 100.0
 
@@ -56,10 +58,18 @@ def configure(conf: PluginConf) -> OpenPlugin:
     setting = _setting(Arguments(conf))
     tiers_of(conf)
 
+    known: list[Where] = []
+
+    def where(snapshot: Snapshot) -> Where:
+        domains = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
+        if not known or known[0].domains is not domains:
+            known[:] = [Where(domains)]
+        return known[0]
+
     def open_(session: Session) -> Hooks:
         if not setting.weight:
             return Hooks()
-        network = Network(session.ledger, setting)
+        network = Network(session.ledger, setting, where(session.ledger.snapshot))
         return Hooks(
             node_score=NodeScore(network.key, network.score), domain_score=network.of_domains
         )
@@ -102,14 +112,16 @@ def _setting(arguments: Arguments) -> Setting:
 class Network:
     """The plugin on one ledger."""
 
-    def __init__(self, ledger: Ledger, setting: Setting) -> None:
-        self._ledger, self._setting = ledger, setting
-        snapshot = ledger.snapshot
-        self._domains = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
-        self._where = _Where(self._domains)
-        self._members = _Members(ledger)
-        self._use = _Use(ledger, self._domains)
+    def __init__(self, ledger: Ledger, setting: Setting, where: "Where") -> None:
+        self._ledger, self._setting, self._where = ledger, setting, where
+        self._domains = where.domains
+        self._members = _Members(ledger, where)
         self._last: tuple[Hashable, Scores] | None = None
+        self._common: dict[bytes, tuple[Scores, Rows]] = {}
+
+    @cached_property
+    def _use(self) -> "_Use":
+        return _Use(self._ledger, self._where)
 
     def key(self, gang: Gang, task: Task) -> Hashable | None:
         """What a score depends on: where members are, or how full the domains are."""
@@ -118,7 +130,7 @@ class Network:
         near = _asked_of(gang, task)
         if near is not None:
             there, _ = self._members.around(gang, near)
-            return (gang.key, near, frozenset(there.items())) if there else None
+            return (gang.key, near, *there.state()) if there.nodes else None
         columns = self._counted(task.request)
         if self._setting.fading is None or not columns:
             return None
@@ -140,33 +152,39 @@ class Network:
 
     def of_domains(self, gang: Gang, asked: Vector) -> Scores:
         """How much a gang that still asks for so much likes each domain, shape ``(D,)``."""
-        domains = self._domains
+        tiers = self._domains.tiers
         worth = self._fullness(asked)
         there, members = self._members.around(gang, NO_SUB_GROUP)
-        if there:
-            share = domains.sums(self._where.counts(there)) / max(members, 1)
-            for tier in np.unique(domains.tiers):
-                same = domains.tiers == tier
+        if there.nodes:
+            share = there.members_in / max(members, 1)
+            for tier in np.unique(tiers):
+                same = tiers == tier
                 best = same & (worth == worth[same].max())
                 worth[best] += share[best]
         return worth * (_FULL * self._setting.weight)
 
-    def _near(self, there: Mapping[int, int], *, of: int) -> Scores:
+    def _near(self, there: "_There", *, of: int) -> Scores:
         """Of each node, shape ``(N,)``, 1 at most but for what tells equal ones apart."""
-        domains, where = self._domains, self._where
-        counts = where.counts(there)
-        has_all = domains.sums(np.minimum(counts, 1)) == len(there)
-        lowest_tier, highest_tier = int(domains.tiers[0]), int(domains.tiers[-1])
-        common = domains.tiers[where.lowest(has_all)]
-        worth: Scores = (highest_tier - common) / (highest_tier - lowest_tier)
-        around = int(has_all.argmax())
-        if around < len(domains) - 1:
-            worth[where.of_row == around] = 1.0
-        best = worth == worth.max()
-        share = domains.sums(counts)[where.of_row] / max(of, 1)
-        share[where.of_row == len(domains) - 1] = 0
-        worth[best] += share[best]
+        has_all = there.nodes_in == len(there.nodes)
+        known = self._common.get(has_all.tobytes())
+        if known is None:
+            known = self._common[has_all.tobytes()] = self._worth_around(has_all)
+        worth, best = known[0].copy(), known[1]
+        worth[best] += there.members_in[self._where.of_row[best]] / max(of, 1)
         return worth
+
+    def _worth_around(self, has_all: Mask) -> tuple[Scores, Rows]:
+        """What nodes are worth, and the best of them that are in a HyperNode.
+
+        ``has_all`` says of each domain whether it has all members.
+        """
+        tiers, where, cluster = self._domains.tiers, self._where, len(self._domains) - 1
+        common = tiers[where.lowest(has_all)]
+        worth: Scores = (tiers[-1] - common) / (tiers[-1] - tiers[0])
+        around = int(has_all.argmax())
+        if around < cluster:
+            worth[where.of_row == around] = 1.0
+        return worth, np.flatnonzero((worth == worth.max()) & (where.of_row < cluster))
 
     def _packed(self, task: Task) -> Scores:
         fading = self._setting.fading or 0.0
@@ -200,11 +218,11 @@ class Network:
         ]
 
 
-class _Where:
-    """Which domains the row of a node is in."""
+class Where:
+    """Which of some domains the row of a node is in."""
 
     def __init__(self, domains: Domains) -> None:
-        self._domains = domains
+        self.domains = domains
         self._at = np.repeat(np.arange(len(domains), dtype=np.intp), np.diff(domains.starts))
         self._nodes = int(domains.starts[-1] - domains.starts[-2])
         self.of_row: NDArray[np.intp] = self.lowest(np.ones(len(domains), dtype=np.bool_))
@@ -214,31 +232,30 @@ class _Where:
             for tier in np.unique(domains.tiers[:-1]).tolist()
         }
         """The domain of each node in a tier; ``len(domains)``: it is in none."""
+        self._by_row = self._at[np.argsort(domains.rows, kind="stable")]
+        sizes = np.bincount(domains.rows, minlength=self._nodes)
+        self._starts = np.concatenate(([0], np.cumsum(sizes)))
 
     def lowest(self, among: NDArray[np.bool_]) -> NDArray[np.intp]:
         """The lowest domain of each node, shape ``(N,)``, among some: at most the cluster."""
-        return self._first(among, none=len(self._domains) - 1)
+        return self._first(among, none=len(self.domains) - 1)
 
-    def counts(self, there: Mapping[int, int]) -> NDArray[np.int64]:
-        """Numbers per row as a column, shape ``(N,)``."""
-        found = np.zeros(self._nodes, dtype=np.int64)
-        for row, count in there.items():
-            found[row] = count
-        return found
+    def domains_of(self, row: int) -> Rows:
+        """The positions of all domains that have the node of ``row``."""
+        return self._by_row[self._starts[row] : self._starts[row + 1]]
 
     def _first(self, among: NDArray[np.bool_], *, none: int) -> NDArray[np.intp]:
         kept = among[self._at]
         found = np.full(self._nodes, none, dtype=np.intp)
-        np.minimum.at(found, self._domains.rows[kept], self._at[kept])
+        np.minimum.at(found, self.domains.rows[kept], self._at[kept])
         return found
 
 
 class _Use:
     """What is free in each domain as the ledger stands."""
 
-    def __init__(self, ledger: Ledger, domains: Domains) -> None:
-        self._ledger, self._domains = ledger, domains
-        self._where: dict[int, Rows] = {}
+    def __init__(self, ledger: Ledger, where: Where) -> None:
+        self._ledger, self._where = ledger, where
         self._idle = ledger.idle.copy()
         self._seen = len(ledger.touched)
         self.size = self._sums(ledger.snapshot.table.allocatable)
@@ -250,68 +267,87 @@ class _Use:
         touched = self._ledger.touched
         for row in touched[self._seen :]:
             now = self._ledger.idle[row]
-            self._free[self._domains_of(row)] += now - self._idle[row]
+            self._free[self._where.domains_of(row)] += now - self._idle[row]
             self._idle[row] = now
         self._seen = len(touched)
         return self._free
 
-    def _domains_of(self, row: int) -> Rows:
-        if row not in self._where:
-            found = np.flatnonzero(self._domains.rows == row)
-            self._where[row] = np.searchsorted(self._domains.starts, found, side="right") - 1
-        return self._where[row]
-
     def _sums(self, per_node: Matrix) -> Matrix:
-        columns = [self._domains.sums(column) for column in per_node.T]
+        columns = [self._where.domains.sums(column) for column in per_node.T]
         return np.stack(columns, axis=1)
 
 
+class _There:
+    """Members with places: on which nodes, and how many of both each domain has, shape (D,)."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self.nodes: Counter[int] = Counter()
+        self.members_in = np.zeros(len(where.domains), dtype=np.int64)
+        self.nodes_in = np.zeros(len(where.domains), dtype=np.int64)
+
+    def note(self, row: int, sign: int) -> None:
+        """One more is on the node of ``row`` (``sign`` 1), or one less (-1)."""
+        domains = self._where.domains_of(row)
+        before = self.nodes[row]
+        self.nodes[row] += sign
+        if not self.nodes[row]:
+            del self.nodes[row]
+        self.members_in[domains] += sign
+        self.nodes_in[domains] += (before + sign > 0) - (before > 0)
+
+    def state(self) -> tuple[bytes, bytes]:
+        """What all scores follow from."""
+        return self.members_in.tobytes(), self.nodes_in.tobytes()
+
+
 class _Members:
-    """On which nodes members of groups have places, as the ledger stands."""
+    """Where members of groups have places, as the ledger stands."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, where: Where) -> None:
+        self._ledger, self._where = ledger, where
         self._journal = JournalReader(ledger.journal)
-        self._there: dict[GroupKey, Counter[tuple[int, SubGroup]]] = {}
+        self._known: dict[GroupKey, dict[SubGroup, _There]] = {}
 
-    def around(self, gang: Gang, near: SubGroup) -> tuple[Counter[int], int]:
-        """How many members the rows of nodes have, of so many: the sub-group's, or the gang's.
+    def around(self, gang: Gang, near: SubGroup) -> tuple[_There, int]:
+        """Where members are, and how many there are at all: of the sub-group, or of the gang.
 
         While the sub-group has none, those of a gang count that asks for a domain itself.
         """
-        self._follow()
-        there = self._there.get(gang.key)
-        if there is None:
-            there = self._there[gang.key] = self._counted(gang)
-        whole: Counter[int] = Counter()
-        mine: Counter[int] = Counter()
-        for (row, sub_group), count in there.items():
-            if count > 0:
-                whole[row] += count
-                if sub_group == near:
-                    mine[row] += count
-        if near != NO_SUB_GROUP and (mine or gang.topology is None):
-            return mine, gang.sub_group_valid.get(near, 0)
-        return whole, gang.counts.tasks + gang.counts.slots
-
-    def _counted(self, gang: Gang) -> Counter[tuple[int, SubGroup]]:
-        snapshot = self._ledger.snapshot
-        index = snapshot.table.index
-        found = Counter(
-            (index[place.node], place.sub_group)
-            for place in snapshot.places.get(gang.key, ())
-            if place.node in index
-        )
-        for entry in self._ledger.journal:
-            if entry.gang is not None and entry.gang.key == gang.key and entry.node is not None:
-                found[entry.node, _sub_group(entry)] += entry.sign
-        return found
-
-    def _follow(self) -> None:
         for entry, row, sign in self._journal.changes():
-            known = None if entry.gang is None else self._there.get(entry.gang.key)
-            if known is not None:
-                known[row, _sub_group(entry)] += sign
+            if entry.gang is not None and entry.gang.key in self._known and _counts(entry):
+                self._note(entry.gang.key, row, _sub_group(entry), sign)
+        if gang.key not in self._known:
+            self._count(gang)
+        known = self._known[gang.key]
+        mine = known.get(near)
+        if near != NO_SUB_GROUP and ((mine and mine.nodes) or gang.topology is None):
+            return mine or _There(self._where), gang.sub_group_valid.get(near, 0)
+        return known[NO_SUB_GROUP], gang.counts.tasks + gang.counts.slots
+
+    def _count(self, gang: Gang) -> None:
+        """Count the members of ``gang`` as the journal stands, which is read to its end."""
+        snapshot, journal = self._ledger.snapshot, self._ledger.journal
+        self._known[gang.key] = {NO_SUB_GROUP: _There(self._where)}
+        for place in snapshot.places.get(gang.key, ()):
+            row = snapshot.table.index.get(place.node)
+            if row is not None:
+                self._note(gang.key, row, place.sub_group, 1)
+        for entry in journal:
+            mine = entry.gang is not None and entry.gang.key == gang.key and _counts(entry)
+            if mine and entry.node is not None:
+                self._note(gang.key, entry.node, _sub_group(entry), entry.sign)
+
+    def _note(self, key: GroupKey, row: int, sub_group: SubGroup, sign: int) -> None:
+        known = self._known[key]
+        known[NO_SUB_GROUP].note(row, sign)
+        if sub_group != NO_SUB_GROUP:
+            known.setdefault(sub_group, _There(self._where)).note(row, sign)
+
+
+def _counts(entry: Entry) -> bool:
+    """Whether the group counts the member: one that is to go may have left it before."""
+    return isinstance(entry, Placed) or entry.counts
 
 
 def _sub_group(entry: Entry) -> SubGroup:

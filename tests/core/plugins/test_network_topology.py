@@ -18,7 +18,7 @@ from app.model.ids import NodeName
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.snapshot import MemberPlace, Snapshot
 from app.model.topology import HyperNode
-from tests.builders import make_gang, make_snapshot
+from tests.builders import make_gang, make_pod, make_snapshot
 from tests.core.actions.rigs import (
     Outcome,
     Tiers,
@@ -32,6 +32,7 @@ from tests.core.actions.rigs import (
     vector,
 )
 from tests.core.plugins.sessions import open_plugin
+from tests.running import Runs, make_running
 from tests.scale import examples
 from tests.topology import SOFT, hard, make_domains, node_names, racks, zone
 
@@ -151,6 +152,26 @@ def test_a_place_given_in_the_cycle_counts_until_it_is_taken_back() -> None:
     assert asked(score, ledger, gang, second) is None
 
 
+@pytest.mark.parametrize(
+    ("counted", "expected"),
+    [(True, [125, 125, 50, 50, 0, 0]), (False, [100, 100, 75, 75, 0, 0])],
+    ids=["counts", "left before"],
+)
+def test_a_member_that_is_to_go_draws_no_others(counted: bool, expected: list[float]) -> None:
+    """A member that terminates has left the group, so its end takes nothing away."""
+    gang = asking(1, running=3)
+    there = ("n0", "n0", "n2") if not counted else ("n0", "n2")
+    runs = Runs(make_pod("p", node=NodeName("n2")), 2, gang.key, counted=counted)
+    snapshot = snapshot_of(gang, places=places(gang, *there), running=make_running([runs]))
+    score, ledger = scoring(snapshot)
+    before = asked(score, ledger, gang, gang.waiting[0])
+    with ledger.trial():
+        ledger.evict(0)
+        found = asked(score, ledger, gang, gang.waiting[0])
+    assert found == expected
+    assert asked(score, ledger, gang, gang.waiting[0]) == before
+
+
 def test_members_of_a_sub_group_are_near_to_their_own() -> None:
     first, second = SubGroup("p", "1"), SubGroup("p", "2")
     tasks = members("g", 2)
@@ -218,6 +239,8 @@ def test_what_is_followed_equals_what_is_worked_out_anew(data: st.DataObject) ->
     score, ledger = scoring(snapshot)
     tasks = [(gang, task) for task in gang.waiting[:5]] + [(other, t) for t in other.waiting[:5]]
     start = 0
+    assert snapshot.domains is not None
+    where = network_topology.Where(snapshot.domains)
     for step in data.draw(st.lists(st.integers(0, 6), max_size=12)):
         if step == 6:
             ledger.undo_since(start)
@@ -226,7 +249,7 @@ def test_what_is_followed_equals_what_is_worked_out_anew(data: st.DataObject) ->
             of, task = tasks.pop(data.draw(st.integers(0, len(tasks) - 1)))
             ledger.place(of, task, node=step)
         for of in (gang, other):
-            fresh_hooks = network_topology.Network(ledger, _SETTING)
+            fresh_hooks = network_topology.Network(ledger, _SETTING, where)
             fresh = NodeScore(fresh_hooks.key, fresh_hooks.score)
             last = of.waiting[-1]
             assert asked(score, ledger, of, last) == asked(fresh, ledger, of, last)
