@@ -13,6 +13,7 @@ from functools import cached_property
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.policy import Policies
 from app.model.domains import CLUSTER, Domains
 from app.model.gang import Gang
 from app.model.ids import PodUid
@@ -21,9 +22,12 @@ from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from app.model.topology import HyperNode
 from tests.builders import make_gang
-from tests.core.actions.rigs import Outcome, cores, cycle, members
+from tests.core.actions.rigs import Outcome, cores, cycle, members, policies
 from tests.scale import examples
 from tests.topology import SOFT, by_name, hard, hyper_nodes, make_domains, node_names
+
+WAYS = (None, policies((("priority", "gang"), ("predicates", "network-topology-aware"))))
+"""Without the plugin and with it: it says which domain of a tier comes first, not of which tier."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Network:
 
     sizes: tuple[int, ...]
     tree: tuple[HyperNode, ...]
+    by: Policies | None
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -53,7 +58,7 @@ class Network:
         return [size for at, size in enumerate(self.sizes) if f"n{at}" in names]
 
     def plan(self, gang: Gang) -> Outcome:
-        return cycle(gang, nodes=self.nodes, domains=self.domains)
+        return cycle(gang, nodes=self.nodes, domains=self.domains, by=self.by)
 
 
 @st.composite
@@ -76,7 +81,7 @@ def networks(draw: st.DrawFn, *, most: int, tiers: int = 4) -> Network:
             tree.append(HyperNode(name, tier, members=(*nodes, *below)))
             kept.append((name, False))
         loose = kept
-    return Network(sizes, tuple(tree))
+    return Network(sizes, tuple(tree), draw(st.sampled_from(WAYS)))
 
 
 def check(network: Network, outcome: Outcome, *, possible: Mapping[str, bool], tier: int) -> None:

@@ -157,9 +157,9 @@ class DomainSearch:
 
     def _liked(self) -> Scores | None:
         scores, members = self.cycle.opened.domain_scores, self.members
-        if not scores:
+        if not scores or not members.tasks:
             return None
-        asked = np.sum([task.request for task in members.tasks[: members.least]], axis=0)
+        asked = np.sum([task.request for task in members.tasks[: max(members.least, 1)]], axis=0)
         liked: Scores = np.sum([score(members.gang, asked) for score in scores], axis=0)
         return liked
 
