@@ -13,8 +13,9 @@ import typer
 from app.cli.processes import Switch
 from app.cli.scheduler_config import render
 from app.cli.truths import switch
+from app.model.numa import NumaPolicy
 from app.sandbox.controlplane.programs import FOLDER_VARIABLE, ProgramsMissing, located
-from app.sandbox.nodes import NodeSpec
+from app.sandbox.nodes import NodeSpec, NumaSpec
 from app.sandbox.quantities import parse_milli
 from app.wire import manifests
 
@@ -28,6 +29,16 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         int,
         typer.Option(envvar="PUMICE_RACKS", min=0, help="Racks of the nodes, as HyperNodes."),
     ] = 0,
+    numa: Annotated[
+        int,
+        typer.Option(
+            envvar="PUMICE_NUMA", min=0, max=8, help="NUMA nodes of each, told by Numatopologies."
+        ),
+    ] = 0,
+    numa_policy: Annotated[
+        Literal["none", "best-effort", "restricted", "single-numa-node"],
+        typer.Option(envvar="PUMICE_NUMA_POLICY", help="Policy of their topology managers."),
+    ] = "single-numa-node",
     port: Annotated[
         int, typer.Option(envvar="PUMICE_PORT", min=0, max=65535, help="API port; 0: any.")
     ] = 0,
@@ -75,6 +86,8 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
             _refuse(f"{flag}: {quantity!r} is no quantity such as 4, 500m or 16Gi")
     if racks > nodes:
         _refuse(f"--racks {racks}: there are only {nodes} nodes (--nodes)")
+    if numa * 1000 > parse_milli(cpu):
+        _refuse(f"--numa {numa}: a node has only {cpu} cpus (--cpu)")
     if form == "b" and control_plane == "embedded":
         _refuse("--form b needs --control-plane real")
     from app.main import sandbox as embedded
@@ -82,7 +95,14 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
 
     with tempfile.TemporaryDirectory(prefix="pumice-sandbox-") as folder:
         options = embedded.SandboxOptions(
-            nodes=NodeSpec(count=nodes, cpu=cpu, memory=memory, gpus=gpus, racks=racks),
+            nodes=NodeSpec(
+                count=nodes,
+                cpu=cpu,
+                memory=memory,
+                gpus=gpus,
+                racks=racks,
+                numa=NumaSpec(numa, NumaPolicy(numa_policy)) if numa else None,
+            ),
             folder=Path(folder),
             port=port,
             extender_port=extender_port,

@@ -104,6 +104,7 @@ def build_sandbox(
         clock=clock,
         start_seconds=start_seconds,
         stop_seconds=stop_seconds,
+        numa=spec.numa,
     )
     pattern = tuning or LoopConfig(name="", profiles=frozenset())
 

@@ -4,7 +4,8 @@ The loop lists and watches nodes and pods through ``KubeletApi`` and gives every
 to a node that exists a ``PodLife`` of its own, by UID. It serves all nodes at once. A pod that
 vanishes takes its life with it, and so does a node: no kubelet is left there to report anything or
 to confirm a deletion. A node that comes back begins its pods anew. A pod that does not fit on its
-node fails there. A watch that ends or expires is followed by a new list.
+node fails there. A watch that ends or expires is followed by a new list. Where machines have NUMA
+nodes their agents are played too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Final, cast
 
 from app.sandbox.clock import Clock
 from app.sandbox.node_usage import NodeUsage, has_begun
+from app.sandbox.nodes import NumaSpec
 from app.sandbox.pod_life import PodLife
 from app.sandbox.pod_status import Verdict
 from app.sandbox.ports import KubeletApi, PodMissing, Watched, WatchEvent, WatchExpired
@@ -28,6 +30,7 @@ from app.wire.documents import Document, is_terminal, name_of, section, uid_of
 logger = logging.getLogger(__name__)
 
 _RETRY_S = 1.0
+_AGENT_S = 1.0
 
 STOP_S: Final = 0.5
 """How long pods take to stop on a cluster that people look at.
@@ -58,6 +61,7 @@ class Kubelet:
         serves: Callable[[str], bool] = _every_node,
         start_seconds: float = 0.0,
         stop_seconds: float = 0.0,
+        numa: NumaSpec | None = None,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -65,7 +69,8 @@ class Kubelet:
         self._start_seconds = start_seconds
         self._stop_seconds = stop_seconds
         self._nodes: set[str] = set()
-        self._node_usage = NodeUsage()
+        self._node_usage = NodeUsage(numa)
+        self._has_numa = numa is not None
         self._homes: dict[str, str] = {}
         self._bound: defaultdict[str, dict[str, Document]] = defaultdict(dict)
         self._workers: dict[str, _Worker] = {}
@@ -77,6 +82,8 @@ class Kubelet:
             async with asyncio.TaskGroup() as group:
                 for what in Watched:
                     group.create_task(self._follow(what))
+                if self._has_numa:
+                    group.create_task(self._tell_topologies())
         finally:
             tasks = [worker.task for worker in self._workers.values()]
             for task in tasks:
@@ -165,6 +172,20 @@ class Kubelet:
             del self._bound[node][uid]
             self._node_usage.free(uid)
             self._cancel(uid)
+
+    async def _tell_topologies(self) -> None:
+        """Play the agents: write what is free, once a second."""
+        unwritten: dict[str, Document] = {}
+        while True:
+            for topology in self._node_usage.new_topologies():
+                unwritten[name_of(topology).name] = topology
+            try:
+                for name in list(unwritten):
+                    await self._api.put_topology(unwritten[name])
+                    del unwritten[name]
+            except OSError as error:
+                logger.warning("API server not reached", extra={"error": str(error)})
+            await self._clock.sleep(_AGENT_S)
 
     # What runs
 

@@ -9,6 +9,8 @@ that the node does not list is another component's business. What has begun on a
 from __future__ import annotations
 
 from app.model.amounts import CPU, MEMORY
+from app.sandbox.nodes import NumaSpec
+from app.sandbox.numa import CpuManagers
 from app.sandbox.pod_status import Verdict
 from app.sandbox.scheduler.cluster import Cluster, NodeState
 from app.sandbox.scheduler.requirements import PODS, requirements_of
@@ -18,21 +20,28 @@ _ORDER = {PODS: 0, CPU: 1, MEMORY: 2, "ephemeral-storage": 3}
 
 
 class NodeUsage:
-    """The room on all nodes."""
+    """The room on all nodes, and their cpus by number where those have NUMA nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, numa: NumaSpec | None = None) -> None:
         self._cluster = Cluster()
+        self._cpus = None if numa is None else CpuManagers(numa)
 
     def set_node(self, node: Document) -> None:
         self._cluster.set_node(node)
+        if self._cpus is not None:
+            self._cpus.set_node(node)
 
     def drop_node(self, name: str) -> None:
         self._cluster.remove_node(name)
+        if self._cpus is not None:
+            self._cpus.drop_node(name)
 
     def take(self, pod: Document) -> Verdict | None:
         """Let the pod take its room; or why it cannot."""
         node = self._cluster.nodes.get(section(pod, "spec")["nodeName"])
         refusal = None if node is None or has_begun(pod) else _refusal(pod, node)
+        if refusal is None and self._cpus is not None:
+            refusal = self._cpus.take(pod)
         if refusal is None:
             self._cluster.set_pod(pod)
         return refusal
@@ -40,6 +49,12 @@ class NodeUsage:
     def free(self, uid: str) -> None:
         """The pod is over, or gone."""
         self._cluster.remove_pod(uid)
+        if self._cpus is not None:
+            self._cpus.free(uid)
+
+    def new_topologies(self) -> list[Document]:
+        """The Numatopologies that say something else than when this was asked last."""
+        return [] if self._cpus is None else self._cpus.changed()
 
 
 def has_begun(pod: Document) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
+from app.model.numa import NumaPolicy
 from app.sandbox.clock import timestamp
 from app.wire.documents import Document
 
@@ -20,11 +21,20 @@ _CONDITIONS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class NumaSpec:
+    """Each machine has ``nodes`` NUMA nodes, and its topology manager that policy."""
+
+    nodes: int
+    policy: NumaPolicy = NumaPolicy.SINGLE_NUMA_NODE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
     """``count`` equal nodes; quantities are written as in manifests.
 
     ``racks`` of them stand in a row, each with as many nodes as the next, or one more; 0: none.
+    ``numa`` None: the machines say nothing of NUMA nodes.
     """
 
     count: int = 10
@@ -32,6 +42,7 @@ class NodeSpec:
     memory: str = "16Gi"
     gpus: int = 0
     racks: int = 0
+    numa: NumaSpec | None = None
     pods: int = 110
     prefix: str = "node"
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -63,6 +63,10 @@ class KubeletApi(Protocol):
         """Write an event, if that is possible at once."""
         ...
 
+    async def put_topology(self, topology: Document) -> None:
+        """Create a Numatopology, or replace what it says."""
+        ...
+
 
 class ExtenderClient(Protocol):
     """POST to one verb of the extender at ``url``. Time limits are the caller's."""

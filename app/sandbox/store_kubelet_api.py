@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator
 
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.errors import ApiError
-from app.sandbox.apiserver.patches import STRATEGIC_PATCH
+from app.sandbox.apiserver.patches import JSON_PATCH, STRATEGIC_PATCH
+from app.sandbox.apiserver.registry import storage_key
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
-from app.wire.documents import Document, ObjectName
+from app.wire.documents import Document, ObjectName, name_of
+from app.wire.kinds import NUMA_TOPOLOGIES
 
 _PODS = "/pods"
+_TOPOLOGIES = storage_key(NUMA_TOPOLOGIES.api_version.partition("/")[0], NUMA_TOPOLOGIES.plural)
 
 
 class StoreKubeletApi:
@@ -58,3 +61,12 @@ class StoreKubeletApi:
         # It is there already, or its namespace is going.
         with contextlib.suppress(ApiError):
             self._server.create(event)
+
+    async def put_topology(self, topology: Document) -> None:
+        name = name_of(topology)
+        if self._server.store.get(_TOPOLOGIES, name) is None:
+            self._server.create(topology)
+            return
+        patch = [{"op": "replace", "path": "/spec", "value": topology["spec"]}]
+        target = self._server.target(_TOPOLOGIES, name)
+        self._server.operations.patch(target, patch, content_type=JSON_PATCH)

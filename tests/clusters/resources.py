@@ -46,6 +46,9 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     namespaced=False,
 )
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "queues", "Queue", namespaced=False)
+NUMA_TOPOLOGIES = Resource(
+    "nodeinfo.volcano.sh/v1alpha1", "numatopologies", "Numatopology", namespaced=False
+)
 HYPER_NODES = Resource("topology.volcano.sh/v1alpha1", "hypernodes", "HyperNode", namespaced=False)
 POD_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup")
 JOBS = Resource("batch.volcano.sh/v1alpha1", "jobs", "Job")

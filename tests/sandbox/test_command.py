@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from httpx2 import Client
 
+from app.wire.documents import Document
+from tests.clusters.client import ApiClient
+from tests.clusters.installation import ROOT, documents
+from tests.clusters.resources import JOBS, NUMA_TOPOLOGIES, PODS
 from tests.sandbox.started import COMMAND, Started, refused, started
 
 
@@ -110,6 +114,7 @@ def test_a_port_in_use_is_said_in_one_line(flag: str, kind: str, tmp_path: Path)
         (["--memory=-1Gi"], "--memory: '-1Gi' is no quantity such as 4, 500m or 16Gi"),
         (["--cpu=0"], "--cpu: '0' is no quantity such as 4, 500m or 16Gi"),
         (["--nodes=2", "--racks=3"], "--racks 3: there are only 2 nodes (--nodes)"),
+        (["--cpu=2", "--numa=3"], "--numa 3: a node has only 2 cpus (--cpu)"),
         (["--form=b"], "--form b needs --control-plane real"),
     ],
     ids=lambda it: " ".join(it) if isinstance(it, list) else "",
@@ -125,6 +130,8 @@ def test_what_makes_no_sense_is_said_in_one_line(flags: list[str], complaint: st
         "--nodes=many",
         "--gpus=-1",
         "--racks=-1",
+        "--numa=9",
+        "--numa-policy=some",
         "--port=70000",
         "--form=d",
         "--control-plane=toy",
@@ -170,6 +177,31 @@ def test_racks_are_labels_of_nodes_and_hyper_nodes(tmp_path: Path) -> None:
 
 
 @pytest.mark.sandbox
+def test_the_example_of_numa_nodes_can_be_tried_on_machines_that_have_some(tmp_path: Path) -> None:
+    """As docs/numa.md says."""
+    conf = tmp_path / "conf.yaml"
+    shipped = (ROOT / "scheduler-config" / "volcano-scheduler.conf").read_text()
+    conf.write_text(f"{shipped}  - name: numa-aware\n")
+    flags = ("--nodes=1", "--cpu=4", "--numa=2", f"--scheduler-conf={conf}")
+    (job,) = documents(ROOT / "examples" / "scheduling" / "numa.yaml")
+    with (
+        started(tmp_path / "log", *flags) as sandbox,
+        ApiClient(sandbox.said("API server")) as api,
+    ):
+        api.create(job, resource=JOBS, namespace="default")
+
+        def both_have_cpus(machines: list[Document]) -> bool:
+            return any(len(each["spec"].get("podAllocations", ())) == 2 for each in machines)
+
+        api.until(NUMA_TOPOLOGIES, both_have_cpus, what="the agent tells of both", timeout_s=20)
+        (machine,) = api.list(NUMA_TOPOLOGIES)
+        decided = [pod["metadata"]["annotations"] for pod in api.list(PODS, namespace="default")]
+    assert machine["spec"]["numares"]["cpu"] == {"allocatable": "2-3", "capacity": 4}
+    told = {annotations["volcano.sh/topology-decision"] for annotations in decided}
+    assert told == {'{"numa":{"0":{"cpu":"1"}}}'}
+
+
+@pytest.mark.sandbox
 def test_options_are_variables_too(tmp_path: Path) -> None:
     environment = {"PUMICE_NODES": "3", "PUMICE_CONTROL_PLANE": "embedded"}
     with started(tmp_path / "log", env=environment) as sandbox:
@@ -190,6 +222,8 @@ def test_help_names_every_option() -> None:
         "--memory",
         "--gpus",
         "--racks",
+        "--numa",
+        "--numa-policy",
         "--control-plane",
         "--form",
     ):

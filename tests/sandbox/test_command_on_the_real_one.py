@@ -14,7 +14,15 @@ from app.sandbox.controlplane.certificates import KeyPair
 from app.sandbox.controlplane.processes import wait_until
 from app.wire.documents import Document
 from tests.clusters.client import ApiClient, ApiError, tls_context
-from tests.clusters.resources import HYPER_NODES, JOBS, NODES, POD_GROUPS, PODS, QUEUES
+from tests.clusters.resources import (
+    HYPER_NODES,
+    JOBS,
+    NODES,
+    NUMA_TOPOLOGIES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+)
 from tests.sandbox.documents import cpu, pod
 from tests.sandbox.started import Started, begun, runs, started
 
@@ -61,11 +69,12 @@ def on_nodes(pods: list[Document]) -> bool:
 def test_a_gang_and_a_plain_pod_run_in_every_form(form: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with started(
-        log, REAL, "--nodes=2", "--cpu=2", "--gpus=1", "--racks=2", f"--form={form}"
+        log, REAL, "--nodes=2", "--cpu=2", "--gpus=1", "--racks=2", "--numa=2", f"--form={form}"
     ) as sandbox:
         with api_of(sandbox) as api:
             assert len(api.list(NODES)) == 2
             assert {it["spec"]["tier"] for it in api.list(HYPER_NODES)} == {1, 2}
+            api.until(NUMA_TOPOLOGIES, lambda told: len(told) == 2, what="agents have told")
             api.create(GROUP, resource=POD_GROUPS, namespace="default")
             api.create(member("g-0"), resource=PODS, namespace="default")
             api.create(member("g-1"), resource=PODS, namespace="default")

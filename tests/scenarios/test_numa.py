@@ -11,12 +11,9 @@ from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.installation import ROOT, documents
 from tests.clusters.place import Place
-from tests.clusters.resources import Resource
+from tests.clusters.resources import NUMA_TOPOLOGIES as TOPOLOGIES
 from tests.scenarios.confs import conf
 
-TOPOLOGIES = Resource(
-    "nodeinfo.volcano.sh/v1alpha1", "numatopologies", "Numatopology", namespaced=False
-)
 POLICY, DECISION = "volcano.sh/numa-topology-policy", "volcano.sh/topology-decision"
 SINGLE = "single-numa-node"
 

@@ -13,6 +13,8 @@ from app.kube.connector import connector
 from app.kube.lines import LineSplitter
 from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
 from app.wire.documents import Document, ObjectName
+from app.wire.kinds import NUMA_TOPOLOGIES
+from app.wire.unstructured import Key
 
 _GONE = 410
 
@@ -83,6 +85,17 @@ class HttpKubeletApi:
         except errors.KubeError as error:
             fields = {"reason": event["reason"], "error": str(error)}
             log.warning("event not written", extra=fields)
+
+    async def put_topology(self, topology: Document) -> None:
+        path = NUMA_TOPOLOGIES.path(Key("", topology["metadata"]["name"]))
+        spec = [{"op": "replace", "path": "/spec", "value": topology["spec"]}]
+        try:
+            try:
+                await self._client.create(NUMA_TOPOLOGIES.path(), topology)
+            except errors.AlreadyExists:
+                await self._client.patch(path, spec, content_type=ContentType.JSON_PATCH)
+        except errors.KubeError as error:
+            raise _translated(error) from error
 
 
 def _path(what: Watched) -> str:
