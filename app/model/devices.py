@@ -1,0 +1,223 @@
+"""Devices of nodes that pods share, such as GPUs, and what pods ask of them.
+
+A device has memory (in the units of its family, mostly MiB), cores (percent of a GPU) and a number
+of containers that may share it. One that is cut into *instances* (MIG) gives each container an
+instance of one of its *geometries*; what is in use at a time is of one geometry.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+ALL_CORES: Final = 100
+WHOLE: Final = 100
+"""Percent of a device's memory."""
+
+
+class Instance(NamedTuple):
+    """``number`` equal instances of a geometry, with so much memory each."""
+
+    name: str
+    memory: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """A way to cut a device: a position is the number of an instance, counted over all of them."""
+
+    group: str
+    instances: tuple[Instance, ...]
+
+    def memory_at(self, position: int) -> int | None:
+        """The memory of the instance there; None: there is none."""
+        for instance in self.instances:
+            if 0 <= position < instance.number:
+                return instance.memory
+            position -= instance.number
+        return None
+
+
+class Slot(NamedTuple):
+    """An instance of a device that is in use: its geometry and its position there."""
+
+    group: str
+    position: int
+
+
+class DeviceMode(StrEnum):
+    """How containers are kept apart on a device."""
+
+    SOFTWARE = "hami-core"
+    MIG = "mig"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """What a device is, whichever it is: devices of equal kinds serve equally.
+
+    ``geometries`` are those that it may be cut into; none: it is not cut.
+    """
+
+    type: str
+    memory: int
+    sharers: int
+    cores: int = ALL_CORES
+    mode: str = ""
+    geometries: tuple[Geometry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of a node; ``id`` is its UUID, ``index`` its number there."""
+
+    id: str
+    index: int
+    kind: DeviceKind
+    numa: int = 0
+    healthy: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What is taken of a device."""
+
+    sharers: int = 0
+    memory: int = 0
+    cores: int = 0
+    slots: frozenset[Slot] = frozenset()
+
+    def plus(self, other: "Use") -> "Use":
+        """Both together."""
+        return Use(
+            self.sharers + other.sharers,
+            self.memory + other.memory,
+            self.cores + other.cores,
+            self.slots | other.slots,
+        )
+
+    def minus(self, other: "Use") -> "Use":
+        """What is left when ``other``, which is part of it, is given back."""
+        return Use(
+            self.sharers - other.sharers,
+            self.memory - other.memory,
+            self.cores - other.cores,
+            self.slots - other.slots,
+        )
+
+    def peak(self, other: "Use") -> "Use":
+        """What serves both at different times."""
+        return Use(
+            max(self.sharers, other.sharers),
+            max(self.memory, other.memory),
+            max(self.cores, other.cores),
+            self.slots | other.slots,
+        )
+
+
+UNUSED: Final = Use()
+
+
+class DeviceOrder(StrEnum):
+    """Which devices of a node are taken first (Volcano's ``SchedulePolicy``)."""
+
+    LAST = ""
+    """The one with the highest number."""
+    BINPACK = "binpack"
+    """The one of which most memory is taken."""
+    SPREAD = "spread"
+    """The one with the fewest sharers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one container asks: so many ``devices``, and of each of them the rest.
+
+    ``percent`` of the memory is meant where it is not None. ``init``: an init container that ends
+    before the next container begins; others stay. ``whole``: a device that is shared with no other
+    container.
+    """
+
+    devices: int
+    memory: int = 0
+    percent: int | None = None
+    cores: int = 0
+    init: bool = False
+    whole: bool = False
+
+    def memory_of(self, kind: DeviceKind) -> int:
+        """The memory that it takes of such a device."""
+        if self.whole:
+            return kind.memory
+        return self.memory if self.percent is None else kind.memory * self.percent // WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which devices a pod takes, as its annotations say: parts of types, UUIDs, the mode.
+
+    Types that are wanted make those that are not wanted of no account, as in Volcano.
+    """
+
+    types: tuple[str, ...] = ()
+    not_types: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    not_ids: tuple[str, ...] = ()
+    mode: str = ""
+
+    def takes_id(self, id_: str) -> bool:
+        """Whether that device is one of those."""
+        return (not self.ids or id_ in self.ids) and id_ not in self.not_ids
+
+    def takes_kind(self, kind: DeviceKind) -> bool:
+        """Whether a device of that kind may be."""
+        if self.mode and self.mode != kind.mode:
+            return False
+        type_ = kind.type.upper()
+        if self.types:
+            return any(word in type_ for word in self.types)
+        return not any(word in type_ for word in self.not_types)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNeed:
+    """What a pod needs of the devices of one family.
+
+    ``asks`` are of the containers that ask, in the order in which they start. ``apart``: no two
+    containers that stay share a device. ``spread``: nor do two pods of a group. ``flaw`` says why
+    no device will ever do; empty: nothing is wrong.
+    """
+
+    family: str
+    asks: tuple[Ask, ...]
+    wanted: Wanted = Wanted()
+    apart: bool = False
+    spread: bool = False
+    flaw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLimits:
+    """The extended resources that a container is limited to, and when it runs.
+
+    ``init``: it ends before the next container begins.
+    """
+
+    limits: tuple[tuple[str, int], ...]
+    init: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAsk:
+    """What a pod says of devices: limits of containers in starting order, and annotations.
+
+    What that means is the matter of a family (:mod:`app.model.device_families`).
+    """
+
+    containers: tuple[ContainerLimits, ...]
+    annotations: tuple[tuple[str, str], ...] = ()
+
+    def said(self) -> Mapping[str, str]:
+        """The annotations by key."""
+        return dict(self.annotations)
