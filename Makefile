@@ -13,12 +13,17 @@ BIN := .venv/bin
 UV := .cache/uv-$(UV_VERSION)/bin/uv
 SYNCED := .venv/.synced
 TALLY := .cache/tests-tally.json
+PARTS := .cache/tests-parts
 
 PYTEST := $(BIN)/pytest
 # Side by side where each test has all it needs to itself; the files stay whole, and so do the
 # clusters that their tests share. End to end tests one after the other: they need the machine.
 ON_ALL_CORES := --numprocesses=auto --maxprocesses=4 --dist=loadfile
-heading = @printf '\n=== %s ===\n' '$(1)'
+# In `make test` each heading is also written down with its time, for the last lines.
+define heading
+	@printf '\n=== %s ===\n' '$(1)'
+	@if [ -n "$$PUMICE_TEST_TALLY" ]; then printf '%s %s\n' "$$(date +%s)" '$(1)' >>$(PARTS); fi
+endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -71,10 +76,12 @@ demo: $(SYNCED)
 
 test: export PUMICE_TEST_TALLY := $(TALLY)
 test: venv controlplane tally lint types layers unit scenarios e2e
+	@printf '\n'
+	@$(BIN)/python -m tests.parts $(PARTS)
 
 tally:
 	@mkdir -p $(dir $(TALLY))
-	@rm -f $(TALLY)
+	@rm -f $(TALLY) $(PARTS)
 
 lint: $(SYNCED)
 	$(call heading,lint and format)
