@@ -34,7 +34,9 @@ def check(certificate: Any) -> list[Violation]:
 def _prepared(c: Value) -> Value:
     """With what is asked for in all; members of one shape take also one of those of a node."""
     needs = Counter(place["shape"] for place in c["preemptor"]["places"])
+    within = set((c["preemptor"].get("domain") or c)["nodes"])
     shapes = [s | {"takes": s["request"] | {f"#{at}": 1}} for at, s in enumerate(c["shapes"])]
+    shapes = [s | {"nodes": [node for node in s["nodes"] if node in within]} for s in shapes]
     alone, mine = c["action"] == "over-capability", c["queues"][c["preemptor"]["queue"]]
     asked = Counter[str](dict.fromkeys(mine["limit"] if alone else (), 0))
     for at, count in needs.items():
@@ -91,8 +93,7 @@ def _lacks(gang: Value, gone: Iterable[Value], come: Sequence[Value] = ()) -> st
         groups = Counter[str](has["subGroups"].get(policy, {}))
         groups.subtract(member["subGroup"] for member in gone if member["policy"] == policy)
         groups.update(member["subGroup"] for member in come if member["policy"] == policy)
-        whole = sum(count >= asked["size"] for count in groups.values())
-        least = asked["least"]
+        least, whole = asked["least"], sum(count >= asked["size"] for count in groups.values())
         lacking += [f"{whole} of {least} sub-groups of {policy}"] * (whole < least)
     return ", ".join(lacking)
 

@@ -123,6 +123,9 @@ class Opened:
     victim_queue_order = Point(lambda h: h.victim_queue_order, evicting.order_of_victim_queues)
     """0 where no plugin tells two queues apart."""
 
+    most_domains = Point(lambda h: h.most_domains, combining.first_set)
+    """In how many domains of a tier victims are looked for; None: no plugin says that."""
+
     victim_tasks = Point(lambda h: h.victim_tasks, moving.first_tier_wants, "enabledVictim")
     """The pods that are wanted on other nodes, with what wants each."""
 

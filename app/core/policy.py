@@ -364,6 +364,8 @@ class Hooks:
     preemptive: Preemptive | None = None
     victim_order: VictimOrder | None = None
     victim_queue_order: VictimQueueCompare | None = None
+    most_domains: int | None = None
+    """In how many domains of each tier victims are looked for at most."""
     victim_tasks: VictimTasks | None = None
 
 

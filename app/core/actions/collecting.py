@@ -22,13 +22,14 @@ import numpy as np
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached, tasks_of_minimum
+from app.core.actions.network import DomainSearch, Members
 from app.core.actions.serving import give_minimum
 from app.core.actions.turns import Turns
-from app.model.gang import Gang
+from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.plan import Collected
 from app.model.reason import Cause, Refusal, Shortfall
-from app.model.resources import PODS_COLUMN, Vector
+from app.model.resources import PODS_COLUMN, Matrix, Vector
 from app.model.workload import GroupPhase
 
 FIRST_WINDOW = 10.0
@@ -40,7 +41,8 @@ _PAUSE = 3.0
 _PIECE = 32
 """Groups looked at between two yields."""
 _OF_QUEUE = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM})
-_SHORTAGES = _OF_QUEUE | {Cause.QUEUE_OVERUSED, Cause.NOT_ENOUGH_RESOURCES}
+_OF_NODES = frozenset({Cause.NOT_ENOUGH_RESOURCES, Cause.NO_DOMAIN})
+_SHORTAGES = _OF_QUEUE | _OF_NODES | {Cause.QUEUE_OVERUSED}
 """Causes that the end of other gangs takes away."""
 
 
@@ -166,12 +168,13 @@ def _serve_first(
 def _wait_for_share(cycle: Cycle, backlog: Backlog) -> bool:
     """Let no younger gang have what the queue gets until this one may have it; whether it waits."""
     refusal = cycle.refusal_of(backlog.gang)
+    gang = backlog.gang
     if refusal is None or refusal.cause not in _SHORTAGES or _is_beyond_limit(refusal):
         return False
     tasks = tasks_of_minimum(cycle, backlog)
-    if not tasks or cycle.finder.collect(tasks) is None:
+    if not tasks or _room_to_keep(cycle, gang, tasks) is None:
         return False
-    return _earmark(cycle, backlog.gang, np.sum([task.request for task in tasks], axis=0))
+    return _earmark(cycle, gang, np.sum([task.request for task in tasks], axis=0))
 
 
 def _earmark(cycle: Cycle, gang: Gang, asked: Vector) -> bool:
@@ -220,9 +223,9 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
             return False
         if not _is_all_there_is(cycle, refusal):
             return _earmark(cycle, gang, asked)
-    elif refusal.cause is not Cause.NOT_ENOUGH_RESOURCES:
+    elif refusal.cause not in _OF_NODES:
         return False
-    taken = cycle.finder.collect(tasks)
+    taken = _room_to_keep(cycle, gang, tasks)
     if taken is None:
         return False
     counted = np.delete(taken, PODS_COLUMN, axis=1)
@@ -236,6 +239,23 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
     kept = Collected(gang.key, tuple((nodes[row].name, taken[row]) for row in rows))
     cycle.collect(kept, gang, _refusal(cycle, gang, asked, np.minimum(taken.sum(axis=0), asked)))
     return True
+
+
+def _room_to_keep(cycle: Cycle, gang: Gang, tasks: Sequence[Task]) -> Matrix | None:
+    """What to keep of the free room of nodes, shape ``(N, R)``; None: the gang never fits there.
+
+    A gang that needs one domain collects in the one that takes the most of its members by now, and
+    of equal ones where it collected before.
+    """
+    topology = gang.topology
+    if topology is None or not topology.is_hard:
+        return cycle.finder.collect(tasks)
+    index = cycle.snapshot.table.index
+    before = [each.nodes for each in cycle.snapshot.collected if each.gang == gang.key]
+    kept = np.array([index[n] for some in before for n, _ in some if n in index], dtype=np.intp)
+    search = DomainSearch.of(cycle, topology, Members(gang, tasks, len(tasks)))
+    inside = (cycle.finder.collect(tasks, within=each.rows) for each in search.fullest(kept))
+    return next((taken for taken in inside if taken is not None), None)
 
 
 def _is_beyond_limit(refusal: Refusal) -> bool:

@@ -3,8 +3,9 @@
 A gang that was refused for room only, and lacks its minimum, may be the preemptor. Pods that the
 plugins let go are its candidates, in units that go together. The solver looks for the units that
 cost least and leave places for the whole minimum, which the planner proves on the ledger
-(:mod:`app.core.actions.proof`). Only then the plan has an eviction, with its certificate; the
-places are pipelined, and are kept from all others from then on.
+(:mod:`app.core.actions.proof`); for a gang that needs one domain of the network, inside that
+(:mod:`app.core.actions.victims_in_domain`). Only then the plan has an eviction, with its
+certificate; the places are pipelined, and are kept from all others from then on.
 
 What no eviction can give is told in the reason of the gang: how many candidates there were, which
 rule spares how many, and what is lacking even without the others.
@@ -22,20 +23,20 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached
 from app.core.actions.proof import Places, Proof
 from app.core.actions.turns import Turns
-from app.core.actions.victim_search import VictimSearch, Work
+from app.core.actions.victim_search import Work
+from app.core.actions.victims_in_domain import Found, Hunt, without_victims
 from app.core.entries import Moment
 from app.core.evicting import Evicting
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.policy import Preemptor
 from app.core.victims.candidates import candidates
-from app.core.victims.problem import Solution
 from app.core.victims.units import pods_of
 from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, VictimPod
 from app.model.gang import Gang, Task
 from app.model.reason import NODES_MAY_HELP, Cause, NoVictims
 
-_ROOM = NODES_MAY_HELP - {Cause.VETOED, Cause.NO_DOMAIN}
+_ROOM = NODES_MAY_HELP - {Cause.VETOED}
 """Causes that the end of other pods may take away."""
 
 _PIECE = 32
@@ -68,6 +69,8 @@ def _may_preempt(cycle: Cycle, gang: Gang) -> bool:
     refusal = cycle.refusal_of(gang)
     if refusal is None or refusal.cause not in _ROOM or refusal.never is not None:
         return False
+    if refusal.domain is not None and refusal.domain.nearest is None:
+        return False  # no domain is allowed, whatever runs there
     if not gang.preempts or gang.key in cycle.begun or gang.key in cycle.snapshot.paused:
         return False
     if is_reached(cycle, gang) or _only_loses(cycle, gang):
@@ -138,7 +141,7 @@ class _Contest:
         refused = self._may_not_reclaim(preemptor) if action.reclaims else ""
         if refused:
             return (NoVictims(action.value, 0, (), refused),)
-        places = proof.places(())
+        places = without_victims(proof)
         if places is not None:
             proof.keep((), places)  # others must not count on what is about to be free as well
             return ()
@@ -146,15 +149,12 @@ class _Contest:
         for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
             found = candidates(cycle.ledger, preemptor, inside=inside)
             judgement = self._rules().judge(preemptor, found.rows)
-            search = VictimSearch(proof, preemptor, judgement, work=self.work)
-            outcome = search.run()
-            places = search.places_of(outcome) if isinstance(outcome, Solution) else None
-            if isinstance(outcome, Solution) and places is not None:
-                self._evict(search, outcome, places)
+            lacking = Hunt(proof, preemptor, judgement, self.work).run()
+            if isinstance(lacking, Found):
+                self._evict(lacking)
                 return ()
             if not inside or found.count:
                 spared = (*found.spared, *judgement.spared)
-                lacking = search.lacking(outcome)
                 none.append(NoVictims(action.value, found.count, spared, lacking))
         return tuple(none)
 
@@ -182,18 +182,19 @@ class _Contest:
             return opened.reclaimable
         return opened.unified_evictable
 
-    def _evict(self, search: VictimSearch, solution: Solution, places: Places) -> None:
-        cycle, proof, judgement = self.cycle, search.proof, search.judgement
+    def _evict(self, found: Found) -> None:
+        cycle, places = self.cycle, found.places
+        proof, judgement = found.search.proof, found.search.judgement
         gang = proof.gang
-        victims = pods_of(solution.units)
-        certificate = search.certificate(solution, places)
+        victims = pods_of(found.solution.units)
+        certificate = found.search.certificate(found.solution, places)
         admits = not cycle.in_play(gang)
         proof.keep(victims, places)
         if admits:
             cycle.admit(gang)
         cycle.ledger.commit(gang)
         pods = tuple(self._victim(at, judgement.rule(at)) for at in victims)
-        kept = self._pipelined(gang, places)
+        kept = self._pipelined(places)
         plan = EvictionPlan(self.action, gang.key, pods, kept, admits, certificate)
         cycle.evict(plan, gang, waits_for(gang, [f"{pod.namespace}/{pod.name}" for pod in pods]))
 
@@ -203,10 +204,10 @@ class _Contest:
         queue = snapshot.gangs[key].queue
         return VictimPod(pod.uid, pod.namespace, pod.name, pod.node, key, queue, rule)
 
-    def _pipelined(self, gang: Gang, places: Places) -> tuple[PipelinedPlace, ...]:
-        nodes, class_of = self.cycle.snapshot.table.nodes, self.cycle.place_class
+    def _pipelined(self, places: Places) -> tuple[PipelinedPlace, ...]:
+        nodes = self.cycle.snapshot.table.nodes
         return tuple(
-            PipelinedPlace(task, nodes[row].name, class_of(gang, task, row)) for task, row in places
+            PipelinedPlace(place.task, nodes[place.row].name, place.exchange) for place in places
         )
 
 

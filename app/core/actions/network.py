@@ -9,6 +9,7 @@ Sub-groups look for their domain inside that of the gang.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 
@@ -112,15 +113,21 @@ class DomainSearch:
         members: Members,
         *,
         holders: SubGroup | None = None,
+        places: Callable[[Task], Counts] | None = None,
     ) -> "DomainSearch":
-        """The domains that have the nodes of all ``holders``: of a sub-group, or of the gang."""
+        """The domains that have the nodes of all ``holders``: of a sub-group, or of the gang.
+
+        ``places`` tells how many such members each node takes; None: as many as the ledger has room
+        for now.
+        """
         snapshot = cycle.snapshot
         among = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
         highest = among.highest_tier(topology)
         held = _held(cycle, members.gang, holders)
         found = None
         if highest is not None:
-            asked = Asked(_alike(cycle, members.tasks), members.least, members.roles)
+            alike = _alike(cycle, members.tasks, places or cycle.finder.places)
+            asked = Asked(alike, members.least, members.roles)
             found = fits(among, asked, highest=highest, held=held)
         return cls(cycle, topology, members, among, highest, held, found)
 
@@ -133,7 +140,34 @@ class DomainSearch:
         """The domains to try, the best first; not the whole cluster."""
         for at in [] if self.fits is None else in_order(self.among, self.fits, self._liked()):
             if self.among.names[at] != CLUSTER:
-                yield Domain(self.among.names[at], self.among.rows_of(at))
+                yield self._domain(at)
+
+    def by_tier(self, now: "DomainSearch") -> Iterator[Sequence[Domain]]:
+        """The domains to try, tier by tier; in each those first that take the most ``now``."""
+        found = [] if self.fits is None else in_order(self.among, self.fits)
+        tiers = self.among.tiers
+        for _, some in groupby(found, key=lambda at: int(tiers[at])):
+            first = sorted(some, key=lambda at: 0 if now.fits is None else -now.fits.takes[at])
+            yield [self._domain(at) for at in first if self.among.names[at] != CLUSTER]
+
+    def fullest(self, kept: Rows) -> Iterator[Domain]:
+        """All that are allowed: those first that take the most members, then that have ``kept``."""
+        if self.fits is None:
+            return
+        of_them = np.zeros(len(self.cycle.snapshot.table.nodes), dtype=np.int64)
+        of_them[kept] = 1
+        order = np.lexsort((self.among.tiers, -self.among.sums(of_them), -self.fits.takes))
+        for at in order[self.fits.allowed[order]].tolist():
+            yield self._domain(at)
+
+    @property
+    def best(self) -> Domain | None:
+        """The domain that takes the most members; None: none is allowed."""
+        at = None if self.fits is None else nearest(self.among, self.fits)
+        return None if at is None else self._domain(at)
+
+    def _domain(self, at: int) -> Domain:
+        return Domain(self.among.names[at], self.among.rows_of(at))
 
     def refusal(self) -> Refusal:
         """Why no domain takes the members."""
@@ -191,12 +225,11 @@ def packing(cycle: Cycle, tasks: Sequence[Task]) -> Hint | None:
     return {kind: [int(rows[at]) for at in some] for kind, some in zip(alike, found, strict=True)}
 
 
-def _alike(cycle: Cycle, tasks: Sequence[Task]) -> list[Alike]:
+def _alike(cycle: Cycle, tasks: Sequence[Task], places: Callable[[Task], Counts]) -> list[Alike]:
     counts = Counter((id(task.shape), task.pinned, task.role) for task in tasks)
     first = {(id(task.shape), task.pinned, task.role): task for task in tasks}
     return [
-        Alike(task.role, counts[kind], _within(cycle, cycle.finder.places(task)))
-        for kind, task in first.items()
+        Alike(task.role, counts[kind], _within(cycle, places(task))) for kind, task in first.items()
     ]
 
 

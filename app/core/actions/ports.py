@@ -28,10 +28,11 @@ class NodeFinder(Protocol):
         leave fewer.
         """
 
-    def collect(self, tasks: Sequence[Task]) -> Matrix | None:
+    def collect(self, tasks: Sequence[Task], *, within: Rows | None = None) -> Matrix | None:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
 
-        None: the nodes would not hold them together if all that runs had ended.
+        None: the nodes would not hold them together if all that runs had ended. With ``within``,
+        only the nodes of those rows are used.
         """
 
     def explain(self, gang: Gang, task: Task) -> Refusal:

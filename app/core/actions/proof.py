@@ -2,30 +2,42 @@
 
 Pods are evicted on the ledger inside a trial, and the minimum is placed there as ``allocate`` would
 place it, on room that is free then: under the limits of its queue, the rules of the nodes and those
-about other pods. Nothing stays of it.
+about other pods, and inside one domain of the network if it asks for that. Nothing stays of it.
 """
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from app.core.actions.attempt import Attempt, Hint, place_at
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle
-from app.core.actions.minimum import MemberAttempt
+from app.core.actions.minimum import MemberAttempt, PackedAttempt
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.entries import Placed
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.gangs.units import units
+from app.model.domains import Domain
 from app.model.eviction import EvictionAction
+from app.model.exchange import Exchange
 from app.model.gang import Gang, Task
 from app.model.resources import PODS_COLUMN, Vector
 
-Places = tuple[tuple[Task, int], ...]
-"""Members and slots with the rows of their nodes."""
+
+class Place(NamedTuple):
+    """The place of a member or a slot on the node of ``row``, and its class."""
+
+    task: Task
+    row: int
+    exchange: Exchange
+
+
+Places = tuple[Place, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -52,25 +64,33 @@ class Proof:
         nothing = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
         return sum((task.request for task in self.tasks), nothing)
 
-    def places(self, victims: Sequence[int], *, hint: Hint | None = None) -> Places | None:
+    def places(
+        self,
+        victims: Sequence[int],
+        *,
+        hint: Hint | None = None,
+        domain: Domain | None = None,
+    ) -> Places | None:
         """Places for the minimum once the pods at these positions are gone; None: there are none.
 
-        ``hint`` has rows of nodes to try first.
+        ``hint`` has rows of nodes to try first. All are inside ``domain``; None: anywhere.
         """
         with self.cycle.ledger.trial():
-            return self._carry_out(victims, hint)
+            return self._carry_out(victims, hint, domain)
 
     def keep(self, victims: Sequence[int], places: Places) -> None:
         """Evict these pods on the ledger, and give these places, for good."""
         ledger = self.cycle.ledger
         for at in victims:
             ledger.evict(at)
-        for task, row in places:
-            ledger.pipeline(self.gang, task, node=row)
-        for row in dict.fromkeys(row for _, row in places):
+        for place in places:
+            ledger.pipeline(self.gang, place.task, node=place.row)
+        for row in dict.fromkeys(place.row for place in places):
             ledger.keep_for_pipelined(row)
 
-    def _carry_out(self, victims: Sequence[int], hint: Hint | None) -> Places | None:
+    def _carry_out(
+        self, victims: Sequence[int], hint: Hint | None, domain: Domain | None
+    ) -> Places | None:
         cycle, ledger = self.cycle, self.cycle.ledger
         before = ledger.queue(self.gang.queue).tree_allocated
         for at in victims:
@@ -79,13 +99,17 @@ class Proof:
         with cycle.ahead(), cycle.beyond_shares(allowed=inside and cycle.opened.borrows):
             if self._is_shut_out():
                 return None
-            placed = self._place_at(hint) if hint is not None else None
-            placed = placed or self._place()
+            with cycle.inside(domain) if domain is not None else nullcontext():
+                placed = self._place_at(hint) if hint is not None else None
+                placed = placed or self._place()
             if placed is not None and cycle.opened.pipelined(self.gang) is not None:
                 return None
         if placed is None or self._takes_too_much(before):
             return None
-        return tuple((entry.task, entry.node) for entry in placed)
+        return tuple(
+            Place(entry.task, entry.node, cycle.place_class(self.gang, entry.task, entry.node))
+            for entry in placed
+        )
 
     def _is_shut_out(self) -> bool:
         """Whether a group that waits for admission would not be admitted with its places.
@@ -104,17 +128,25 @@ class Proof:
         return bool((asked > cycle.free()).any())
 
     def _place(self) -> Sequence[Placed] | None:
-        cycle, gang, need = self.cycle, self.gang, self._need()
-        start = len(cycle.ledger.journal)
+        """Places as ``allocate`` would give them."""
+        cycle, gang = self.cycle, self.gang
         tasks = followers_last(cycle.snapshot, self.tasks)
-        backlog = Backlog(gang, deque(tasks))
-        kind = UnitAttempt if gang.sub_groups else MemberAttempt
-        attempt: Attempt = kind(cycle, backlog, tasks, need)
-        for _ in attempt.run():
-            pass
-        return cycle.ledger.placed_since(start) if attempt.succeeded else None
+        kinds: Sequence[type[Attempt]] = (UnitAttempt,)
+        if not gang.sub_groups:
+            kinds = (MemberAttempt, PackedAttempt)
+        for kind in kinds:
+            attempt = kind(cycle, Backlog(gang, deque(tasks)), tasks, self._need())
+            with cycle.ledger.trial() as trial:
+                for _ in attempt.run():
+                    pass
+                if attempt.succeeded:
+                    trial.keep()
+                    return cycle.ledger.placed_since(trial.start)
+        return None
 
     def _place_at(self, hint: Hint) -> Sequence[Placed] | None:
+        if any(policy.topology is not None for policy in self.gang.sub_groups):
+            return None  # sub-groups have domains, of which the hint knows nothing
         return place_at(self.cycle, self.gang, self.tasks, need=self._need(), hint=hint)
 
     def _takes_too_much(self, before: Vector) -> bool:

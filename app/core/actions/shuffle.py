@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from app.core.actions.cycle import Cycle, Steps
-from app.core.actions.proof import Places
 from app.core.actions.victim_search import Work
 from app.core.evicting import Judgement
 from app.core.moving import Wanted as WantedPods
@@ -32,6 +31,9 @@ from app.model.gang import Counts, Gang, Task
 from app.model.ids import GroupKey
 from app.model.resources import Mask
 from app.model.running import NO_GROUP, Running
+
+_Places = tuple[tuple[Task, int], ...]
+"""What comes, with the rows of the nodes where it is placed."""
 
 _MINE = EvictionAction.SHUFFLE
 
@@ -120,7 +122,7 @@ class _Round:
     def _plugin(self, task: Task) -> VictimTasks:
         return self.wants[self.cycle.snapshot.running.index[task.uid]]
 
-    def _places(self, unit: Unit, comers: Gang) -> Places | None:
+    def _places(self, unit: Unit, comers: Gang) -> _Places | None:
         """Where the planner places what comes once ``unit`` has gone; None: not where it should."""
         cycle, ledger = self.cycle, self.cycle.ledger
         with ledger.trial() as trial:
@@ -145,7 +147,7 @@ class _Round:
         return VictimPod(pod.uid, pod.namespace, pod.name, pod.node, key, queue, rule)
 
     def _certificate(
-        self, unit: Unit, judgement: Judgement, places: Places, excess: NodeExcess
+        self, unit: Unit, judgement: Judgement, places: _Places, excess: NodeExcess
     ) -> Mapping[str, object]:
         cycle, comers = self.cycle, judgement.preemptor.gang.waiting
         problem = Problem(

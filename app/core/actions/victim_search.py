@@ -1,4 +1,8 @@
-"""The search for the victims of one gang: the solver's problem, and the ledger's answers to it."""
+"""The search for the victims of one gang: the solver's problem, and the ledger's answers to it.
+
+A gang of hard topology needs all its places inside one domain of the network. There only the nodes
+of that domain count, and only units go that have a pod there, or free what a queue may hold.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.actions.cycle import Cycle
-from app.core.actions.proof import Places, Proof
+from app.core.actions.proof import Place, Places, Proof
 from app.core.evicting import Judgement
+from app.core.placement.arrays import Counts
 from app.core.policy import Preemptor
+from app.core.victims.bounds import places_on
 from app.core.victims.candidates import in_victim_order
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.certificate_facts import QueueFacts
@@ -27,12 +33,14 @@ from app.core.victims.problem import (
 )
 from app.core.victims.problem import Places as Rows
 from app.core.victims.solver import bound_on, solve
+from app.core.victims.stock import room_without
 from app.core.victims.units import Unit, lost_work, pods_of, units_of, work_since
 from app.kit.quantities import amount_text
 from app.model.amounts import is_best_effort
+from app.model.domains import Domain
 from app.model.gang import Task
 from app.model.ids import NodeName, PodUid, QueueName
-from app.model.resources import Mask
+from app.model.resources import Mask, Matrix
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 
@@ -93,12 +101,22 @@ def _foreign(shape: PodShape, snapshot: Snapshot) -> Task:
 
 
 class VictimSearch:
-    """Looks for the units that ``judgement`` lets go for the gang of ``proof``."""
+    """Looks for the units that ``judgement`` lets go for the gang of ``proof``.
+
+    The gang gets its places inside ``domain``; None: anywhere.
+    """
 
     def __init__(
-        self, proof: Proof, preemptor: Preemptor, judgement: Judgement, *, work: Work
+        self,
+        proof: Proof,
+        preemptor: Preemptor,
+        judgement: Judgement,
+        *,
+        work: Work,
+        domain: Domain | None = None,
     ) -> None:
         self._cycle = proof.cycle
+        self._domain = domain
         self.proof = proof
         self._preemptor = preemptor
         self.judgement = judgement
@@ -110,26 +128,52 @@ class VictimSearch:
         self._proven: tuple[list[int], Places] | None = None
         self._limits = dict(self._full_limits())
         self._room = proof.cycle.ledger.future_idle.copy()
-        admits = proof.cycle.room_ahead.admits
         self._wanted = [
-            Wanted(admits(some[0]), some[0].request, len(some)) for some in alike.values()
+            Wanted(self._admits(some[0]), some[0].request, len(some)) for some in alike.values()
         ]
 
     def run(self) -> Solution | NoSolution:
         """What the solver finds; candidates are not even put in order where a bound says no."""
-        running = self._cycle.snapshot.running
-        may_go = np.zeros(len(running), dtype=np.bool_)
-        may_go[self.judgement.allowed] = True
-        limits = list(self._limits.values())
-        bound = bound_on(running, self._room, self._wanted, may_go=may_go, limits=limits)
+        running, limits = self._cycle.snapshot.running, list(self._limits.values())
+        bound = bound_on(running, self._room, self._wanted, may_go=self._may_go, limits=limits)
         return solve(self._problem) if bound is None else NoSolution(bound)
+
+    def most_places(self, task: Task) -> Counts:
+        """At most how many members like ``task`` each node takes when all that may go is gone.
+
+        Shape ``(N,)``; the domain is left out of account.
+        """
+        wanted = Wanted(self._cycle.room_ahead.admits(task), task.request, len(self.proof.tasks))
+        return places_on(self._room_at_most, wanted)
+
+    @cached_property
+    def _may_go(self) -> Mask:
+        may_go = np.zeros(len(self._cycle.snapshot.running), dtype=np.bool_)
+        may_go[self.judgement.allowed] = True
+        return may_go
+
+    @cached_property
+    def _room_at_most(self) -> Matrix:
+        return room_without(self._cycle.snapshot.running, self._room, self._may_go)
+
+    def _admits(self, task: Task) -> Mask:
+        """The nodes that ``task`` may go to, whatever runs there, shape ``(N,)``."""
+        admits = self._cycle.room_ahead.admits(task)
+        return admits if self._domain is None else admits & self._in_domain
+
+    @cached_property
+    def _in_domain(self) -> Mask:
+        """The nodes of the domain, shape ``(N,)``."""
+        inside = np.zeros(len(self._room), dtype=np.bool_)
+        inside[slice(None) if self._domain is None else self._domain.rows] = True
+        return inside
 
     def places_of(self, solution: Solution) -> Places | None:
         """The places of ``solution`` on which all filters agree; None: they agree on none."""
         pods = pods_of(solution.units)
         if self._proven is not None and self._proven[0] == pods:
             return self._proven[1]
-        return self.proof.places(pods, hint=self._hint(solution.places))
+        return self.proof.places(pods, hint=self._hint(solution.places), domain=self._domain)
 
     def certificate(self, solution: Solution, places: Places) -> Mapping[str, object]:
         """The certificate of the decision, none of which is on the ledger."""
@@ -138,13 +182,14 @@ class VictimSearch:
             preemptor=self._preemptor,
             problem=self._problem,
             solution=replace(solution, places=_rows(grouped)),
-            tasks=[[task for task, _ in some] for some in grouped],
+            tasks=[[place.task for place in some] for some in grouped],
             rule=self.judgement.rule,
             lost=self._work.lost,
             saved=self._work.since,
             may_go_from=self.judgement.may_go_from,
             queue_shares=cycle.opened.queue_shares,
             admits=not cycle.in_play(self.proof.gang),
+            domain=self._domain,
         )
         return certificate_of(decision, cycle.ledger, now=cycle.now)
 
@@ -153,7 +198,9 @@ class VictimSearch:
         if not len(self.judgement.allowed):
             return ""
         bound = outcome.bound if isinstance(outcome, NoSolution) else None
-        return "without them no places for all members" if bound is None else self._told(bound)
+        told = "without them no places for all members" if bound is None else self._told(bound)
+        of_queue = bound is not None and bound.kind is BoundKind.LIMIT
+        return told if of_queue or self._domain is None else f"{self._domain.name} is best: {told}"
 
     def _told(self, bound: Bound) -> str:
         if bound.kind is BoundKind.PLACES:
@@ -178,6 +225,8 @@ class VictimSearch:
             coming_to=self._preemptor.coming_to,
             lost=self._work.lost,
         )
+        if self._domain is not None and not self._limits:
+            units = tuple(unit for unit in units if self._has_pod_in_domain(unit))
         return Problem(
             units=units,
             running=snapshot.running,
@@ -187,6 +236,10 @@ class VictimSearch:
             prove=self._prove,
             limits=list(self._limits.values()),
         )
+
+    def _has_pod_in_domain(self, unit: Unit) -> bool:
+        nodes, rows = self._cycle.snapshot.running.nodes, len(self._room)
+        return any(nodes[at] < rows and self._in_domain[nodes[at]] for at in unit.pods)
 
     def _full_limits(self) -> Iterator[tuple[QueueName, Limit]]:
         """What victims must free of the preemptor's queue, and in a tree of those above it."""
@@ -203,7 +256,7 @@ class VictimSearch:
 
     def _prove(self, units: Sequence[Unit], hint: Rows | None) -> Rows | None:
         known, pods = None if hint is None else self._hint(hint), pods_of(units)
-        found = self.proof.places(pods, hint=known)
+        found = self.proof.places(pods, hint=known, domain=self._domain)
         if found is None:
             return None
         self._proven = pods, found
@@ -212,13 +265,13 @@ class VictimSearch:
     def _hint(self, rows: Rows) -> Mapping[_Alike, Sequence[int]]:
         return dict(zip(self._alike, rows, strict=True))
 
-    def _grouped(self, places: Places) -> list[list[tuple[Task, int]]]:
+    def _grouped(self, places: Places) -> list[list[Place]]:
         """``places`` by what members are alike, as the problem has them."""
-        grouped: dict[_Alike, list[tuple[Task, int]]] = {alike: [] for alike in self._alike}
-        for task, row in places:
-            grouped[id(task.shape), task.pinned].append((task, row))
+        grouped: dict[_Alike, list[Place]] = {alike: [] for alike in self._alike}
+        for place in places:
+            grouped[id(place.task.shape), place.task.pinned].append(place)
         return list(grouped.values())
 
 
-def _rows(grouped: Sequence[Sequence[tuple[Task, int]]]) -> Rows:
-    return tuple(tuple(row for _, row in some) for some in grouped)
+def _rows(grouped: Sequence[Sequence[Place]]) -> Rows:
+    return tuple(tuple(place.row for place in some) for some in grouped)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.model.resources import Mask, Matrix, Vector
+from app.model.resources import Mask, Matrix, Rows, Vector
 
 
 class Wanted(NamedTuple):
@@ -21,12 +21,23 @@ class Wanted(NamedTuple):
     number: int
 
 
-def room_to_keep(wanted: Sequence[Wanted], *, free: Matrix, allocatable: Matrix) -> Matrix | None:
+def room_to_keep(
+    wanted: Sequence[Wanted],
+    *,
+    free: Matrix,
+    allocatable: Matrix,
+    within: Rows | None = None,
+) -> Matrix | None:
     """What to keep of each node; ``free``, ``allocatable`` and the answer are of shape ``(N, R)``.
 
-    None: even if all that runs had ended, the nodes would not hold them together.
+    Only the nodes of the rows ``within`` may be used; None: all. The answer is None where even if
+    all that runs had ended, they would not hold the members together.
     """
     left, room = np.maximum(free, 0), allocatable.copy()
+    if within is not None:
+        outside = np.ones(len(room), dtype=np.bool_)
+        outside[within] = False
+        left[outside] = room[outside] = 0
     kept = np.zeros_like(left)
     for each in wanted:
         fitting = np.minimum(_count(left, each), _count(room, each))

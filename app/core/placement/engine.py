@@ -208,11 +208,10 @@ class Placer:
             pinned=-1 if task.pinned and pinned is None else pinned,
         )
 
-    def collect(self, tasks: Sequence[Task]) -> Matrix | None:
+    def collect(self, tasks: Sequence[Task], *, within: Rows | None = None) -> Matrix | None:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
 
-        None: the nodes would not hold them together if all that runs had ended. Rules about other
-        pods and those of plugins are left out.
+        None: the nodes (of ``within``) never hold them. Other pods' and plugins' rules are left out.
         """
         alike: dict[tuple[int, NodeName], list[Task]] = {}
         for task in tasks:
@@ -221,6 +220,7 @@ class Placer:
             [Wanted(self.admits(some[0]), some[0].request, len(some)) for some in alike.values()],
             free=self._room,
             allocatable=self._snapshot.table.allocatable,
+            within=within,
         )
 
     def admits(self, task: Task) -> Mask:

@@ -15,6 +15,8 @@ of the queue is then its capability, or what it keeps at least as more of its po
 other queue has one.
 
 ``preemptor``: ``group``, ``queue``, ``priority``, ``admits`` (it is admitted by this decision),
+``domain`` (the ``name`` and the ``nodes`` of the domain of the network that all places have to be
+in; null: they may be anywhere),
 ``minimum`` (``members``, ``roles``, and ``policies`` of sub-groups: ``size`` members make one
 whole, ``least`` must be), ``has`` (``members``, ``roles``, ``subGroups`` by policy that have room
 before), and ``places``: ``name``, ``uid`` (empty: a slot), ``role``, ``policy``, ``subGroup``,
@@ -84,6 +86,7 @@ from app.core.victims.certificate_facts import ExceededBound, NodeFacts, QueueFa
 from app.core.victims.problem import Problem, Solution, Witness, WitnessKind
 from app.core.victims.units import Unit, cost_of, is_single, pods_of
 from app.model.amounts import UNLIMITED
+from app.model.domains import Domain
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, QueueName
 from app.model.parts import NO_SUB_GROUP, Part
@@ -115,6 +118,8 @@ class Decision:
     may_go_from: Callable[[int], float] = lambda _at: 0.0
     queue_shares: QueueShares | None = None
     admits: bool = False
+    domain: Domain | None = None
+    """The domain of the network that all places are in; None: they may be anywhere."""
     limit: Vector | None = None
     """What the queue is to hold no more of, where no member asks for a place; shape ``(R,)``."""
 
@@ -190,12 +195,13 @@ class _Writer:
     # --- the preemptor, its places and the nodes -------------------------------------------------
 
     def _preemptor(self) -> Json:
-        gang = self.gang
+        gang, domain = self.gang, self.decision.domain
         return {
             "group": gang.key,
             "queue": gang.queue,
             "priority": gang.priority,
             "admits": self.decision.admits,
+            "domain": None if domain is None else self._domain(domain),
             "minimum": _minimum(gang),
             "has": _held(self.ledger.gang(gang)),
             "places": [
@@ -204,6 +210,9 @@ class _Writer:
                 for task, row in zip(tasks, self.solution.places[shape], strict=True)
             ],
         }
+
+    def _domain(self, domain: Domain) -> Json:
+        return {"name": domain.name, "nodes": [self._node(row) for row in domain.rows.tolist()]}
 
     def _place(self, task: Task, shape: int, row: int) -> Json:
         sub_group = self.gang.sub_group_of.get(task.uid, NO_SUB_GROUP)

@@ -8,7 +8,7 @@ import pytest
 from app.core.actions.collecting import collects
 from app.model.conf import PluginConf
 from app.model.gang import Gang
-from app.model.ids import QueueName
+from app.model.ids import NodeName, QueueName
 from app.model.plan import Collected
 from app.model.reason import Cause
 from app.model.workload import GroupPhase
@@ -25,6 +25,7 @@ from tests.core.actions.rigs import (
     used,
     vector,
 )
+from tests.topology import hard, make_domains, racks
 
 TWO = (make_queue("a"), make_queue("b"))
 PATIENT, SOON = 59.0, 60.0
@@ -220,3 +221,55 @@ def test_a_gang_collects_in_windows_that_double_with_pauses_of_three_times_their
 ) -> None:
     expected = any(begin <= elapsed < end for begin, end in COLLECTING)
     assert collects(elapsed, window=10.0) is expected
+
+
+RACKS = racks(a="n0 n1", b="n2 n3")
+
+
+def in_racks(*gangs: Gang, held: dict[str, int], **fields: Any) -> Outcome:
+    """A cycle on two racks of two nodes of 4 cores, which run cores of others."""
+    nodes = cores(4, 4, 4, 4)
+    domains = make_domains(nodes, RACKS)
+    return cycle(
+        *gangs,
+        nodes=nodes,
+        now=SOON,
+        by=policies(BARE),
+        used=used(nodes, **held),
+        domains=domains,
+        **fields,
+    )
+
+
+def hard_gang(size: int) -> Gang:
+    return of("default", "large", size, topology=hard(1))
+
+
+def test_a_gang_that_needs_one_domain_collects_in_the_one_with_the_most_room() -> None:
+    outcome = in_racks(
+        hard_gang(6), of("default", "small", 3), held={"n0": 3, "n1": 4, "n2": 1, "n3": 3}
+    )
+    assert kept(outcome) == {"large": {"n2": 3, "n3": 1}}
+    assert outcome.refusal("large").cause is Cause.COLLECTING
+    assert outcome.order == []
+
+
+def test_what_lies_in_other_domains_is_left_to_others() -> None:
+    outcome = in_racks(
+        hard_gang(6), of("default", "small", 1), held={"n0": 3, "n1": 4, "n2": 1, "n3": 3}
+    )
+    assert outcome.nodes("small") == {"small-0": "n0"}
+
+
+def test_a_gang_goes_on_to_collect_in_the_domain_where_it_began() -> None:
+    gang = hard_gang(6)
+    held = {f"n{row}": 2 for row in range(4)}
+    for node, rack in (("n0", {"n0", "n1"}), ("n3", {"n2", "n3"})):
+        before = (Collected(gang.key, ((NodeName(node), vector(cpu=1)),)),)
+        assert set(kept(in_racks(gang, held=held, collected=before))["large"]) == rack
+
+
+def test_no_room_is_kept_for_a_gang_that_no_domain_could_hold() -> None:
+    outcome = in_racks(hard_gang(9), held={"n0": 1})
+    assert kept(outcome) == {}
+    assert outcome.refusal("large").cause is Cause.NO_DOMAIN
