@@ -211,7 +211,7 @@ class Placer:
     def collect(self, tasks: Sequence[Task], *, within: Rows | None = None) -> Matrix | None:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
 
-        None: the nodes (of ``within``) never hold them. Other pods' and plugins' rules are left out.
+        None: nodes (of ``within``) never hold them. Other pods' and plugins' rules are left out.
         """
         alike: dict[tuple[int, NodeName], list[Task]] = {}
         for task in tasks:
