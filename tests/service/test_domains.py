@@ -60,6 +60,53 @@ def test_a_place_is_not_exchanged_for_one_outside_of_the_domain() -> None:
     run(scenario())
 
 
+def test_a_veto_on_one_member_sends_the_whole_gang_to_another_domain() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        gang(rig, "g", cpu=6000)
+        await rig.cycle()
+        rack = {rig.place("g-0"), rig.place("g-1")}
+        rig.filter("g-0", sorted({"n0", "n1", "n2", "n3"} - {rig.place("g-0")}))
+        await rig.cycle()
+        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1", "n2", "n3"} - rack
+
+    run(scenario())
+
+
+def test_what_a_gang_holds_in_a_domain_without_room_for_its_rest_is_given_back_at_once() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        gang(rig, "g", cpu=6000)
+        await rig.cycle()
+        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
+        rig.see("hypernodes", *racks(a="n0 n1"))
+        rig.filter("g-0", sorted({"n0", "n1", "n2", "n3"} - {rig.place("g-0")}))
+        await rig.cycle()
+        assert rig.place("g-1") == ""
+        assert not rig.cache.groups[rig.key("g")].has_reservations
+
+    run(scenario())
+
+
+def test_a_gang_that_has_its_minimum_keeps_it_when_one_more_is_vetoed() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        rig.group("g", minimum=2, topology=hard(1))
+        for at in range(3):
+            rig.pod(f"g-{at}", group="g", shape=make_shape(cpu=4000))
+        await rig.cycle()
+        kept = {name: rig.place(name) for name in ("g-0", "g-1")}
+        third = rig.place("g-2")
+        rig.filter("g-2", sorted({"n0", "n1", "n2", "n3"} - {third}))
+        await rig.cycle()
+        assert {name: rig.place(name) for name in kept} == kept
+
+    run(scenario())
+
+
 def test_a_lost_member_comes_back_into_the_domain_of_the_others() -> None:
     async def scenario() -> None:
         rig = Rig()

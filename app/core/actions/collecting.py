@@ -223,7 +223,7 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
             return False
         if not _is_all_there_is(cycle, refusal):
             return _earmark(cycle, gang, asked)
-    elif refusal.cause not in _OF_NODES:
+    elif refusal.cause not in _OF_NODES or _is_tied(gang, refusal):
         return False
     taken = _room_to_keep(cycle, gang, tasks)
     if taken is None:
@@ -239,6 +239,14 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
     kept = Collected(gang.key, tuple((nodes[row].name, taken[row]) for row in rows))
     cycle.collect(kept, gang, _refusal(cycle, gang, asked, np.minimum(taken.sum(axis=0), asked)))
     return True
+
+
+def _is_tied(gang: Gang, refusal: Refusal) -> bool:
+    """Whether the gang has reservations in a domain that has no other room for it.
+
+    They are given back then, and it may find all its room in another domain.
+    """
+    return refusal.cause is Cause.NO_DOMAIN and gang.counts.placed + gang.counts.slots > 0
 
 
 def _room_to_keep(cycle: Cycle, gang: Gang, tasks: Sequence[Task]) -> Matrix | None:

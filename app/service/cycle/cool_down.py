@@ -30,6 +30,8 @@ class Why(StrEnum):
     """No owner created the members that places were kept for."""
     STUCK = "stuck"
     """The group holds part of its room and cannot get the rest."""
+    NO_DOMAIN = "no-domain"
+    """The domain of the network where the group holds room has none for the rest of it."""
     OVER_LIMIT = "over-limit"
     """A queue, or one above it, held more than its limit (:mod:`app.service.cycle.over_limit`)."""
 
@@ -40,6 +42,7 @@ _TEXTS = {
     Why.UNUSED: "the place was not used in time",
     Why.UNCREATED: "the rest of the gang was not created in time",
     Why.STUCK: "the rest of the gang finds no room",
+    Why.NO_DOMAIN: "the rest of the gang finds no room in its domain",
     Why.OVER_LIMIT: "its queue holds more than its limit",
 }
 
@@ -56,6 +59,12 @@ def give_back(cache: ClusterCache, group: Group, *, why: Why, limits: Limits, no
     start_cool_down(cache, group, limits=limits, now=now)
     if uncreated:
         cache.decisions.give_up(group.key)
+
+
+def leave_domain(cache: ClusterCache, group: Group) -> None:
+    """Release every reservation of ``group``, which may find all its room in another domain now."""
+    metrics.GANGS_RELEASED.labels(Why.NO_DOMAIN.value).inc()
+    cache.reservations.release(group.key, why=_TEXTS[Why.NO_DOMAIN])
 
 
 def give_back_unusable(cache: ClusterCache, changed: Iterable[GroupKey]) -> None:

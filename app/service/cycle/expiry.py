@@ -4,14 +4,15 @@ How long each may take is in :mod:`app.service.limits`, what giving back means f
 :mod:`app.service.cycle.cool_down`.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.reserved.unused import overdue, stale_slots
 from app.model.ids import GroupKey
-from app.service.cycle.cool_down import Why, give_back
+from app.model.reason import Cause, Refusal
+from app.service.cycle.cool_down import Why, give_back, leave_domain
 from app.service.limits import Limits
 
 BACKLOG_FACTOR = 10
@@ -59,19 +60,23 @@ class Expiry:
         """Forget pods that the watch has not shown in time."""
         self.cache.pods.forget_observed(before=now - self.limits.observed_s)
 
-    def give_back_stuck(self, refused: Collection[GroupKey], now: float) -> None:
+    def give_back_stuck(self, refused: Mapping[GroupKey, Refusal], now: float) -> None:
         """Release gangs that hold part of their room and cannot get the rest of it.
 
         That happens when a member turns out bigger than the room kept for it, or loses its node.
         After a moment (another cycle may find the rest) others may have what they hold. Not so what
-        is kept for members that a gang has lost: that gang goes first.
+        is kept for members that a gang has lost: that gang goes first. A gang whose domain of the
+        network has no other room is released at once: what it holds there keeps it from others.
         """
         stuck = {
             key
             for key in refused
             if key in self.cache.registry.reserved and _may_be_stuck(self.cache.groups[key])
         }
-        self._stuck = {key: self._stuck.get(key, now) for key in stuck}
+        torn = {key for key in stuck if refused[key].cause is Cause.NO_DOMAIN}
+        for key in torn:
+            leave_domain(self.cache, self.cache.groups[key])
+        self._stuck = {key: self._stuck.get(key, now) for key in stuck - torn}
         for key, since in list(self._stuck.items()):
             if now - since > self.limits.stuck_s:
                 del self._stuck[key]

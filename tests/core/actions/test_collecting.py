@@ -11,6 +11,7 @@ from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName
 from app.model.plan import Collected
 from app.model.reason import Cause
+from app.model.snapshot import MemberPlace
 from app.model.workload import GroupPhase
 from tests.builders import make_gang, make_queue
 from tests.core.actions.rigs import (
@@ -271,5 +272,15 @@ def test_a_gang_goes_on_to_collect_in_the_domain_where_it_began() -> None:
 
 def test_no_room_is_kept_for_a_gang_that_no_domain_could_hold() -> None:
     outcome = in_racks(hard_gang(9), held={"n0": 1})
+    assert kept(outcome) == {}
+    assert outcome.refusal("large").cause is Cause.NO_DOMAIN
+
+
+def test_a_gang_with_places_in_a_domain_without_more_room_does_not_collect() -> None:
+    """What it has reserved goes back, and it may find all its room in another domain."""
+    gang = hard_gang(3)
+    gang = replace(gang, min_member=4, counts=replace(gang.counts, placed=1))
+    places = {gang.key: (MemberPlace(NodeName("n0"), "", vector(cpu=1)),)}
+    outcome = in_racks(gang, held={"n0": 4, "n1": 3, "n2": 3, "n3": 3}, places=places)
     assert kept(outcome) == {}
     assert outcome.refusal("large").cause is Cause.NO_DOMAIN
