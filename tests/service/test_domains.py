@@ -79,9 +79,9 @@ def test_what_a_gang_holds_in_a_domain_without_room_for_its_rest_is_given_back_a
         rig = Rig()
         network(rig)
         gang(rig, "g", cpu=6000)
+        rig.pod("other", shape=make_shape(cpu=3000), node="n2", phase="Running")
         await rig.cycle()
         assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
-        rig.see("hypernodes", *racks(a="n0 n1"))
         rig.filter("g-0", sorted({"n0", "n1", "n2", "n3"} - {rig.place("g-0")}))
         await rig.cycle()
         assert rig.place("g-1") == ""
@@ -90,19 +90,22 @@ def test_what_a_gang_holds_in_a_domain_without_room_for_its_rest_is_given_back_a
     run(scenario())
 
 
-def test_a_gang_that_has_its_minimum_keeps_it_when_one_more_is_vetoed() -> None:
+def test_a_gang_that_has_its_minimum_keeps_it_when_its_domain_lacks_room_for_one_more() -> None:
     async def scenario() -> None:
         rig = Rig()
         network(rig)
+        rig.pod("other", shape=make_shape(cpu=3000), node="n1", phase="Running")
         rig.group("g", minimum=2, topology=hard(1))
         for at in range(3):
             rig.pod(f"g-{at}", group="g", shape=make_shape(cpu=4000))
         await rig.cycle()
-        kept = {name: rig.place(name) for name in ("g-0", "g-1")}
-        third = rig.place("g-2")
-        rig.filter("g-2", sorted({"n0", "n1", "n2", "n3"} - {third}))
+        places = {name: rig.place(name) for name in ("g-0", "g-1", "g-2")}
+        assert sorted(places.values()) == ["n0", "n0", "n1"]
+        last = next(name for name, node in places.items() if node == "n0")
+        rig.filter(last, ["n1", "n2", "n3"])
         await rig.cycle()
-        assert {name: rig.place(name) for name in kept} == kept
+        assert {name: rig.place(name) for name in places} == places | {last: ""}
+        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
 
     run(scenario())
 

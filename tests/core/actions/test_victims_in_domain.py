@@ -137,7 +137,15 @@ def test_room_that_terminating_pods_leave_in_a_domain_is_waited_for() -> None:
     going = terminating(running_gang("going", [2, 3]))
     others = [running_gang(f"low{row}", [row]) for row in (0, 1, 4, 5)]
     outcome = plan(high(2, hard(1)), running=[going, *others])
-    assert victims(outcome) == set()
+    assert outcome.plan.evictions == ()
+    assert outcome.refusal("high").no_victims == ()
+
+
+def test_members_of_several_shapes_are_packed_into_what_terminating_pods_leave() -> None:
+    going = [terminating(running_gang(f"going{row}", [row], cpu=5)) for row in (0, 1)]
+    outcome = plan(two_shapes(), running=going, sizes=(5, 5, 1, 1, 1, 1))
+    assert outcome.plan.evictions == ()
+    assert outcome.refusal("high").no_victims == ()
 
 
 def test_pods_of_a_gang_that_ends_go_in_other_domains_too() -> None:
@@ -218,11 +226,15 @@ def test_a_rule_about_nodes_leads_to_the_next_domain() -> None:
     assert racks_of(outcome) == {"b"}
 
 
-def test_members_of_several_shapes_are_packed_into_what_the_victims_leave() -> None:
+def two_shapes() -> Gang:
+    """Two members of two cores and two of three, which fill two nodes of five."""
     waiting = (*members("high", 2, cpu=2, role="a"), *members("high", 2, cpu=3, role="b"))
-    gang = make_gang("high", waiting=waiting, priority=9, topology=hard(1))
+    return make_gang("high", waiting=waiting, priority=9, topology=hard(1))
+
+
+def test_members_of_several_shapes_are_packed_into_what_the_victims_leave() -> None:
     running = [running_gang("low0", [0], cpu=5), running_gang("low1", [1], cpu=5)]
-    outcome = plan(gang, running=running, sizes=(5, 5, 1, 1, 1, 1))
+    outcome = plan(two_shapes(), running=running, sizes=(5, 5, 1, 1, 1, 1))
     assert Counter(places(eviction_for(outcome, "high")).values()) == {"n0": 2, "n1": 2}
 
 
@@ -261,6 +273,25 @@ def test_sub_groups_of_a_gang_that_may_lie_anywhere_evict_inside_their_own_domai
     stays = [foreign_pod("stays", row) for row in (1, 5)]
     outcome = plan(gang, running=running, foreign=stays)
     assert victims(outcome) == {"low2-0", "low3-0"}
+
+
+def test_a_sub_group_that_no_minimum_counts_is_inside_its_domain_as_well() -> None:
+    waiting = members("high", 2, priority=9)
+    of = {task.uid: SubGroup("s", "0") for task in waiting}
+    policy = SubGroupPolicy("s", keys=("k",), size=2, least=0, topology=hard(1))
+    gang = make_gang(
+        "high",
+        waiting=waiting,
+        priority=9,
+        sub_groups=(policy,),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+    priority = {0: 5, 1: 0, 2: 0, 3: 5, 4: 5, 5: 5}
+    running = [running_gang(f"low{row}", [row], priority=priority[row]) for row in range(6)]
+    outcome = plan(gang, running=running)
+    assert len(victims(outcome)) == 2
+    assert len(racks_of(outcome)) == 1
 
 
 def test_a_full_queue_is_freed_by_pods_of_other_domains_too() -> None:
