@@ -142,8 +142,10 @@ def test_room_that_terminating_pods_leave_in_a_domain_is_waited_for() -> None:
 
 
 def test_members_of_several_shapes_are_packed_into_what_terminating_pods_leave() -> None:
-    going = [terminating(running_gang(f"going{row}", [row], cpu=5)) for row in (0, 1)]
-    outcome = plan(two_shapes(), running=going, sizes=(5, 5, 1, 1, 1, 1))
+    waiting = (*members("high", 2, cpu=2, role="a"), *members("high", 1, cpu=3, role="b"))
+    gang = make_gang("high", waiting=waiting, priority=9, topology=hard(1))
+    going = [terminating(running_gang(f"going{at}", [at], cpu=cpu)) for at, cpu in ((0, 3), (1, 4))]
+    outcome = plan(gang, running=going, sizes=(3, 4, 1, 1, 1, 1))
     assert outcome.plan.evictions == ()
     assert outcome.refusal("high").no_victims == ()
 
@@ -322,12 +324,12 @@ def test_a_queue_reclaims_for_a_gang_in_one_domain_or_not_at_all(
         assert len(racks_of(outcome)) == (2 if size > 2 else 1)
 
 
-@pytest.mark.parametrize(("most", "taken"), [(1, "a"), (2, "b")])
+@pytest.mark.parametrize(("most", "taken"), [(1, "b"), (2, "a")])
 def test_so_many_domains_of_a_tier_are_tried_as_a_plugin_says(most: int, taken: str) -> None:
     """Those with the most room go first; the next one costs less."""
     one = Hooks(most_domains=most)
     by = Policies(conf=BY.conf, tiers=[*BY.tiers, [(PluginConf("some"), lambda _: one)]])
-    running = [running_gang(f"low{row}", [row], priority=5 * (row == 0)) for row in (0, 2, 3)]
+    running = [running_gang(f"low{row}", [row], priority=5 * (row == 2)) for row in (0, 1, 2)]
     stays = [foreign_pod("stays", row) for row in (4, 5)]
     outcome = plan(high(2, hard(1)), running=running, foreign=stays, by=by)
     assert racks_of(outcome) == {taken}
