@@ -151,7 +151,7 @@ class DomainSearch:
             yield [self._domain(at) for at in first if self.among.names[at] != CLUSTER]
 
     def fullest(self, kept: Rows) -> Iterator[Domain]:
-        """All that are allowed: those first that take the most members, then that have ``kept``."""
+        """The allowed domains: those first that take the most members, then that have ``kept``."""
         if self.fits is None:
             return
         of_them = np.zeros(len(self.cycle.snapshot.table.nodes), dtype=np.int64)

@@ -29,7 +29,7 @@ from app.model.gang import Gang, Task
 from app.model.resources import PODS_COLUMN, Vector
 
 
-class Place(NamedTuple):
+class ProvenPlace(NamedTuple):
     """The place of a member or a slot on the node of ``row``, and its class."""
 
     task: Task
@@ -37,7 +37,7 @@ class Place(NamedTuple):
     exchange: Exchange
 
 
-Places = tuple[Place, ...]
+Places = tuple[ProvenPlace, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -107,7 +107,9 @@ class Proof:
         if placed is None or self._takes_too_much(before):
             return None
         return tuple(
-            Place(entry.task, entry.node, cycle.place_class(self.gang, entry.task, entry.node))
+            ProvenPlace(
+                entry.task, entry.node, cycle.place_class(self.gang, entry.task, entry.node)
+            )
             for entry in placed
         )
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.actions.cycle import Cycle
-from app.core.actions.proof import Place, Places, Proof
+from app.core.actions.proof import Places, Proof, ProvenPlace
 from app.core.evicting import Judgement
 from app.core.placement.arrays import Counts
 from app.core.policy import Preemptor
@@ -265,13 +265,13 @@ class VictimSearch:
     def _hint(self, rows: Rows) -> Mapping[_Alike, Sequence[int]]:
         return dict(zip(self._alike, rows, strict=True))
 
-    def _grouped(self, places: Places) -> list[list[Place]]:
+    def _grouped(self, places: Places) -> list[list[ProvenPlace]]:
         """``places`` by what members are alike, as the problem has them."""
-        grouped: dict[_Alike, list[Place]] = {alike: [] for alike in self._alike}
+        grouped: dict[_Alike, list[ProvenPlace]] = {alike: [] for alike in self._alike}
         for place in places:
             grouped[id(place.task.shape), place.task.pinned].append(place)
         return list(grouped.values())
 
 
-def _rows(grouped: Sequence[Sequence[Place]]) -> Rows:
+def _rows(grouped: Sequence[Sequence[ProvenPlace]]) -> Rows:
     return tuple(tuple(place.row for place in some) for some in grouped)

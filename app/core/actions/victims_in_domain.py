@@ -20,7 +20,7 @@ from app.model.domains import Domain
 from app.model.topology import NetworkTopology
 
 MOST_DOMAINS: Final = 8
-"""So many domains of each tier are tried, as in Volcano, where no plugin says how many."""
+"""Domains of each tier that are tried, as in Volcano, where no plugin says how many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
