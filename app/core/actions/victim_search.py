@@ -22,6 +22,7 @@ from app.core.victims.candidates import in_victim_order
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.certificate_facts import QueueFacts
 from app.core.victims.going import going
+from app.core.victims.least import least_cost
 from app.core.victims.problem import (
     Bound,
     BoundKind,
@@ -33,8 +34,8 @@ from app.core.victims.problem import (
 )
 from app.core.victims.problem import Places as Rows
 from app.core.victims.solver import bound_on, solve
-from app.core.victims.stock import room_without
-from app.core.victims.units import Unit, lost_work, pods_of, units_of, work_since
+from app.core.victims.stock import freeing, room_without
+from app.core.victims.units import SetCost, Unit, lost_work, pods_of, units_of, work_since
 from app.kit.quantities import amount_text
 from app.model.amounts import is_best_effort
 from app.model.domains import Domain
@@ -103,7 +104,8 @@ def _foreign(shape: PodShape, snapshot: Snapshot) -> Task:
 class VictimSearch:
     """Looks for the units that ``judgement`` lets go for the gang of ``proof``.
 
-    The gang gets its places inside ``domain``; None: anywhere.
+    The gang gets its places inside ``domain``; None: anywhere. ``anywhere`` is the search for the
+    same gang without a domain: what does not depend on that is worked out once.
     """
 
     def __init__(
@@ -114,9 +116,11 @@ class VictimSearch:
         *,
         work: Work,
         domain: Domain | None = None,
+        anywhere: "VictimSearch | None" = None,
     ) -> None:
         self._cycle = proof.cycle
         self._domain = domain
+        self._anywhere = anywhere
         self.proof = proof
         self._preemptor = preemptor
         self.judgement = judgement
@@ -126,11 +130,38 @@ class VictimSearch:
         self._alike = alike
         self._work = work
         self._proven: tuple[list[int], Places] | None = None
-        self._limits = dict(self._full_limits())
-        self._room = proof.cycle.ledger.future_idle.copy()
+        if anywhere is None:
+            self._limits = dict(self._full_limits())
+            self._room = proof.cycle.ledger.future_idle.copy()
+        else:
+            self._limits, self._room = anywhere._limits, anywhere._room
         self._wanted = [
             Wanted(self._admits(some[0]), some[0].request, len(some)) for some in alike.values()
         ]
+
+    def inside(self, domain: Domain) -> "VictimSearch":
+        """The search for the same gang inside ``domain``."""
+        return VictimSearch(
+            self.proof,
+            self._preemptor,
+            self.judgement,
+            work=self._work,
+            domain=domain,
+            anywhere=self,
+        )
+
+    def least_cost(self) -> SetCost:
+        """What no solution costs less than, from sums over the nodes that members may go to."""
+        running, units = self._cycle.snapshot.running, self._units
+        usable = np.logical_or.reduce([wanted.mask for wanted in self._wanted])
+        short = self._preemptor.asked - np.maximum(self._room[usable], 0).sum(axis=0)
+        pods = np.array(pods_of(units), dtype=np.intp)
+        of = np.repeat(np.arange(len(units)), [len(unit.pods) for unit in units])
+        frees = freeing(running, len(usable))[pods]
+        frees[frees] = usable[running.nodes[pods[frees]]]
+        freed = np.zeros((len(units), len(short)), dtype=np.int64)
+        np.add.at(freed, of[frees], running.requests[pods[frees]])
+        return least_cost(units, freed, short)
 
     def run(self) -> Solution | NoSolution:
         """What the solver finds; candidates are not even put in order where a bound says no."""
@@ -216,20 +247,10 @@ class VictimSearch:
 
     @cached_property
     def _problem(self) -> Problem:
-        cycle, snapshot = self._cycle, self._cycle.snapshot
-        units = units_of(
-            in_victim_order(cycle.opened, snapshot, self._preemptor, self.judgement.allowed),
-            snapshot.running,
-            snapshot.gangs,
-            account_of=cycle.ledger.gang,
-            coming_to=self._preemptor.coming_to,
-            lost=self._work.lost,
-        )
-        if self._domain is not None and not self._limits:
-            units = tuple(unit for unit in units if self._has_pod_in_domain(unit))
+        units = self._units
         return Problem(
             units=units,
-            running=snapshot.running,
+            running=self._cycle.snapshot.running,
             room=self._room,
             wanted=self._wanted,
             together=lambda: going(self.judgement, units),
@@ -237,9 +258,23 @@ class VictimSearch:
             limits=list(self._limits.values()),
         )
 
-    def _has_pod_in_domain(self, unit: Unit) -> bool:
-        nodes, rows = self._cycle.snapshot.running.nodes, len(self._room)
-        return any(nodes[at] < rows and self._in_domain[nodes[at]] for at in unit.pods)
+    @cached_property
+    def _units(self) -> tuple[Unit, ...]:
+        if self._anywhere is not None:
+            units = self._anywhere._units
+            if self._limits:
+                return units
+            there = np.append(self._in_domain, False)[self._cycle.snapshot.running.nodes].tolist()
+            return tuple(unit for unit in units if any(there[at] for at in unit.pods))
+        cycle, snapshot = self._cycle, self._cycle.snapshot
+        return units_of(
+            in_victim_order(cycle.opened, snapshot, self._preemptor, self.judgement.allowed),
+            snapshot.running,
+            snapshot.gangs,
+            account_of=cycle.ledger.gang,
+            coming_to=self._preemptor.coming_to,
+            lost=self._work.lost,
+        )
 
     def _full_limits(self) -> Iterator[tuple[QueueName, Limit]]:
         """What victims must free of the preemptor's queue, and in a tree of those above it."""

@@ -15,8 +15,7 @@ from app.core.actions.victim_search import VictimSearch, Work
 from app.core.evicting import Judgement
 from app.core.policy import Preemptor
 from app.core.victims.problem import Solution
-from app.core.victims.units import cost_of
-from app.model.domains import Domain
+from app.core.victims.units import SetCost, cost_of
 from app.model.topology import NetworkTopology
 
 MOST_DOMAINS: Final = 8
@@ -31,6 +30,11 @@ class Found:
     solution: Solution
     places: Places
 
+    @property
+    def cost(self) -> SetCost:
+        """What the victims cost."""
+        return cost_of(self.solution.units)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hunt:
@@ -44,38 +48,43 @@ class Hunt:
     def run(self) -> Found | str:
         """The victims that cost least, or what is lacking even without all that may go."""
         asked = domain_asked(self.proof)
-        return self._inside(None) if asked is None else self._in_domains(asked)
+        return self._found(self._anywhere()) if asked is None else self._in_domains(asked)
 
     def _in_domains(self, asked: NetworkTopology) -> Found | str:
         cycle, why = self.proof.cycle, list[str]()
         most = cycle.opened.most_domains or MOST_DOMAINS
         free = domains_with_room(self.proof, asked)
-        places = self._search(None).most_places
+        anywhere = self._anywhere()
+        places = anywhere.most_places
         emptied = DomainSearch.of(cycle, asked, _members(self.proof), places=places)
         for domains in emptied.by_tier(free):
-            tried = [self._inside(domain) for domain in domains[:most]]
-            found = [each for each in tried if isinstance(each, Found)]
-            if found:
-                return min(found, key=lambda each: cost_of(each.solution.units))
-            why += [each for each in tried if not isinstance(each, Found)]
+            best: Found | None = None
+            for domain in domains[:most]:
+                search = anywhere.inside(domain)
+                if best is not None and search.least_cost() >= best.cost:
+                    continue
+                found = self._found(search)
+                if isinstance(found, str):
+                    why.append(found)
+                elif best is None or found.cost < best.cost:
+                    best = found
+            if best is not None:
+                return best
         if emptied.anywhere:
-            return self._inside(None)
+            return self._found(anywhere)
         if why or emptied.best is None:
             return next(iter(why), "")
-        return self._inside(emptied.best)
+        return self._found(anywhere.inside(emptied.best))
 
-    def _inside(self, domain: Domain | None) -> Found | str:
-        search = self._search(domain)
+    def _found(self, search: VictimSearch) -> Found | str:
         outcome = search.run()
         places = search.places_of(outcome) if isinstance(outcome, Solution) else None
         if isinstance(outcome, Solution) and places is not None:
             return Found(search, outcome, places)
         return search.lacking(outcome)
 
-    def _search(self, domain: Domain | None) -> VictimSearch:
-        return VictimSearch(
-            self.proof, self.preemptor, self.judgement, work=self.work, domain=domain
-        )
+    def _anywhere(self) -> VictimSearch:
+        return VictimSearch(self.proof, self.preemptor, self.judgement, work=self.work)
 
 
 def without_victims(proof: Proof) -> Places | None:
