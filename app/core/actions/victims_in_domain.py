@@ -3,7 +3,8 @@
 A gang of hard topology needs places for its whole minimum inside one domain. Bounds tell of all
 domains at once which of them could take it if everything had gone that may go. Of these the lowest
 tier is tried first, and of one tier the domain is taken whose victims cost least. Of each tier only
-so many domains are tried: those that have the most room without victims.
+so many domains are tried: those that have the most room without victims. A domain whose victims
+cannot cost less than those found already is left out.
 """
 
 from dataclasses import dataclass

@@ -11,6 +11,8 @@ import pytest
 from app.cli.certificates import check
 from app.core.actions import victim_search
 from app.core.policy import Hooks, Policies
+from app.core.victims.problem import NoSolution, Problem, Solution
+from app.core.victims.solver import solve
 from app.model.conf import PluginConf
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang
@@ -347,3 +349,17 @@ def test_a_gang_that_collects_in_a_domain_may_evict_there() -> None:
     outcome = plan(high(2, hard(1)), running=one_each(5), now=1000.0)
     assert victims(outcome) == {"low4-0"}
     assert outcome.refusal("high").cause is Cause.PIPELINED
+
+
+def test_of_equal_domains_one_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[Problem] = []
+
+    def solved(problem: Problem) -> Solution | NoSolution:
+        searched.append(problem)
+        return solve(problem)
+
+    monkeypatch.setattr(victim_search, "solve", solved)
+    outcome = plan(high(2, hard(1)), running=one_each())
+    assert len(victims(outcome)) == 2
+    assert len(searched) == 1
+    assert len(searched[0].units) == 2, "those of other domains are no part of the problem"
