@@ -81,8 +81,7 @@ def _held(c: Value, name: str, gone: Units) -> Counter[str]:
 
 def _lacks(gang: Value, gone: Iterable[Value], come: Sequence[Value] = ()) -> str:
     """What of its minimum is lacking when these members go and those come, in words."""
-    has, minimum = gang["has"], gang["minimum"]
-    gone = [pod for pod in gone if pod["counted"]]
+    has, minimum, gone = gang["has"], gang["minimum"], [pod for pod in gone if pod["counted"]]
     roles, members = Counter[str](has["roles"]), has["members"] - len(gone) + len(come)
     roles.subtract(member["role"] for member in gone)
     roles.update(member["role"] for member in come)
