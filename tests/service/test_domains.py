@@ -5,14 +5,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from app.kit.workqueue import Again
+from app.model.exchange import Exchange
+from app.model.ids import NodeName
 from app.model.reason import Cause
 from app.model.topology import ALLOCATED, PREFERRED, REQUIRED, NetworkTopology
-from app.model.workload import PodGroup
+from app.model.workload import PodGroup, PriorityClass
 from app.service.calls.filtering import Chosen
 from tests.builders import make_shape
-from tests.service.rig import Rig
+from tests.service.evicting import TWO, Contended
+from tests.service.rig import Rig, working
 from tests.service.statuses import writer_of
-from tests.service.virtual_time import run
+from tests.service.virtual_time import advance, run
 from tests.topology import hard, racks
 
 RACK = hard(1)
@@ -189,5 +192,45 @@ def test_a_group_is_placed_in_one_rack_because_its_pods_say_so_as_for_kueue() ->
             rig.pod(f"i-{at}", group="i", annotations={REQUIRED: "row"})
         await rig.cycle()
         assert rig.refusals[rig.key("i")].cause is Cause.NO_DOMAIN
+
+    run(scenario())
+
+
+PREEMPTING = """
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: predicates
+"""
+
+
+def test_pods_of_one_domain_go_for_a_gang_and_its_places_stay_there() -> None:
+    async def scenario() -> None:
+        rig = Contended(taken=False)
+        rig.parts.configuration.load(PREEMPTING)
+        rig.see("hypernodes", *racks(a="n1", b="n2"))
+        for number in range(4):
+            name = f"low-{number}"
+            node = NodeName(f"n{number % 2 + 1}")
+            rig.group(name, minimum=1)
+            rig.pod(name, group=name, node=node, phase="Running", shape=TWO)
+        rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
+        rig.group("high", minimum=2, topology=hard(1), priority_class="urgent")
+        with working(rig):
+            await rig.cycle()
+            await advance(1.0)
+            gone = rig.evicted()
+            assert sorted(gone) in (["low-0", "low-2"], ["low-1", "low-3"])
+            for name in gone:
+                rig.delete(name)
+            await rig.cycle()
+            await rig.cycle()
+            node, rack = ("n1", "a") if "low-0" in gone else ("n2", "b")
+            assert {rig.place("high-0"), rig.place("high-1")} == {node}
+            classes = {rig.member(f"high-{at}").exchange_class for at in range(2)}
+            assert classes == {Exchange(frozenset({f"domain {rack}"}))}
 
     run(scenario())

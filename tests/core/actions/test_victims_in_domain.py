@@ -110,17 +110,19 @@ def test_the_best_domain_is_the_one_that_would_take_the_most_members() -> None:
     assert "b is best: without them cpu 1 is free, and the members ask 2" in outcome.text("high")
 
 
-def test_a_wider_domain_is_taken_where_it_is_allowed_and_no_lower_one_will_do() -> None:
-    outcome = plan(high(3, hard(2)), running=one_each())
+@pytest.mark.parametrize("way", WAYS)
+def test_a_wider_domain_is_taken_where_it_is_allowed_and_no_lower_one_will_do(way: str) -> None:
+    outcome = plan(high(3, hard(2)), running=one_each(), by=WAYS[way])
     assert racks_of(outcome) == {"a", "b"}
     assert len(victims(outcome)) == 3
     assert not any(name in victims(outcome) for name in ("low4-0", "low5-0"))
 
 
-def test_the_lowest_tier_that_will_do_is_taken_though_a_wider_one_would_cost_less() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_the_lowest_tier_that_will_do_is_taken_though_a_wider_one_would_cost_less(way: str) -> None:
     cheap = [running_gang(f"low{row}", [row], priority=0) for row in (0, 2)]
     dear = [running_gang(f"low{row}", [row], priority=5) for row in (1, 3, 4, 5)]
-    outcome = plan(high(2, hard(2)), running=[*cheap, *dear])
+    outcome = plan(high(2, hard(2)), running=[*cheap, *dear], by=WAYS[way])
     assert len(racks_of(outcome)) == 1
 
 
