@@ -228,8 +228,8 @@ def test_pods_of_one_domain_go_for_a_gang_and_its_places_stay_there() -> None:
                 rig.delete(name)
             await rig.cycle()
             await rig.cycle()
-            node, rack = ("n1", "a") if "low-0" in gone else ("n2", "b")
-            assert {rig.place("high-0"), rig.place("high-1")} == {node}
+            place, rack = ("n1", "a") if "low-0" in gone else ("n2", "b")
+            assert {rig.place("high-0"), rig.place("high-1")} == {place}
             classes = {rig.member(f"high-{at}").exchange_class for at in range(2)}
             assert classes == {Exchange(frozenset({f"domain {rack}"}))}
 
