@@ -190,7 +190,7 @@ class _Found:
     def places(self, _task: Task) -> Counts:
         return np.full(self.nodes, MANY, dtype=np.int64)
 
-    def collect(self, _tasks: Sequence[Task]) -> None:
+    def collect(self, *_: object, **_options: object) -> None:
         return None
 
     def explain(self, _gang: Gang, _task: Task) -> Refusal:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.core.actions.collecting import collects
+from app.core.planner import may_place
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName
@@ -13,7 +14,7 @@ from app.model.plan import Collected
 from app.model.reason import Cause
 from app.model.snapshot import MemberPlace
 from app.model.workload import GroupPhase
-from tests.builders import make_gang, make_queue
+from tests.builders import make_gang, make_queue, make_snapshot
 from tests.core.actions.rigs import (
     BARE,
     HELM,
@@ -284,3 +285,17 @@ def test_a_gang_with_places_in_a_domain_without_more_room_does_not_collect() -> 
     outcome = in_racks(gang, held={"n0": 4, "n1": 3, "n2": 3, "n3": 3}, places=places)
     assert kept(outcome) == {}
     assert outcome.refusal("large").cause is Cause.NO_DOMAIN
+
+
+def test_a_gang_that_has_waited_long_may_not_have_nodes_of_two_domains_that_others_found() -> None:
+    gang = hard_gang(2)
+    nodes = cores(4, 4, 4, 4)
+    snapshot = make_snapshot(nodes=nodes, gangs=(gang,), domains=make_domains(nodes, RACKS))
+
+    def may(*rows: int) -> int:
+        of = {task.uid: row for task, row in zip(gang.waiting, rows, strict=True)}
+        by = policies(BARE)
+        return len(may_place(snapshot, by, keys=[gang.key], rows=of, now=SOON))
+
+    assert may(0, 2) == 0
+    assert may(2, 3) == 2
