@@ -123,7 +123,7 @@ class Opened:
     victim_queue_order = Point(lambda h: h.victim_queue_order, evicting.order_of_victim_queues)
     """0 where no plugin tells two queues apart."""
 
-    most_domains = Point(lambda h: h.most_domains, combining.first_set)
+    most_domains = Point(lambda h: h.most_domains, combining.first_set, "enabledHyperNodeGradient")
     """In how many domains of a tier victims are looked for; None: no plugin says that."""
 
     victim_tasks = Point(lambda h: h.victim_tasks, moving.first_tier_wants, "enabledVictim")

@@ -16,6 +16,9 @@ below. A node without a domain in a tier gets all of what the tier may give.
 
 Where a cluster has no HyperNodes, ``hypernode.tiers`` names labels of nodes, the widest first:
 nodes that have the values of a label and of those before it in common are a domain.
+
+Victims for a gang that needs one domain are looked for in so many domains of each tier at most as
+``hypernode.gradient.evict.max-hypernodes`` says.
 """
 
 from collections import Counter
@@ -42,6 +45,8 @@ from app.model.resources import Mask, Matrix, Rows, Scores, Vector
 from app.model.snapshot import Snapshot
 
 _FULL = 100.0
+_EVICTING = 8
+"""Domains of a tier in which victims are looked for, where the argument says nothing of use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +56,8 @@ class Setting:
     weight: int
     resources: Mapping[str, int]
     fading: float | None
+    most_evicting: int = _EVICTING
+    """In so many domains of each tier victims are looked for at most."""
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
@@ -68,10 +75,12 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
     def open_(session: Session) -> Hooks:
         if not setting.weight:
-            return Hooks()
+            return Hooks(most_domains=setting.most_evicting)
         network = Network(session.ledger, setting, where(session.ledger.snapshot))
         return Hooks(
-            node_score=NodeScore(network.key, network.score), domain_score=network.of_domains
+            node_score=NodeScore(network.key, network.score),
+            domain_score=network.of_domains,
+            most_domains=setting.most_evicting,
         )
 
     return open_
@@ -101,11 +110,12 @@ def _setting(arguments: Arguments) -> Setting:
             resources[resource] = weight(f"hypernode.binpack.resources.{resource}")
     fading = arguments.number("hypernode.binpack.normal-pod.fading", 0.8)
     enabled = arguments.flag("hypernode.binpack.normal-pod.enable", default=True)
-    arguments.integer("hypernode.gradient.evict.max-hypernodes", 8)
+    most = arguments.integer("hypernode.gradient.evict.max-hypernodes", _EVICTING)
     return Setting(
         weight=arguments.integer("weight", 1),
         resources=resources,
         fading=(0.8 if fading < 0 else fading) if enabled else None,
+        most_evicting=most if most > 0 else _EVICTING,
     )
 
 

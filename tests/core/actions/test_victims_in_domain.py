@@ -10,7 +10,7 @@ import pytest
 
 from app.cli.certificates import check
 from app.core.actions import victim_search
-from app.core.policy import Hooks, Policies
+from app.core.policy import Policies
 from app.core.victims.problem import NoSolution, Problem, Solution
 from app.core.victims.solver import solve
 from app.model.conf import PluginConf
@@ -328,11 +328,17 @@ def test_a_queue_reclaims_for_a_gang_in_one_domain_or_not_at_all(
         assert len(racks_of(outcome)) == (2 if size > 2 else 1)
 
 
-@pytest.mark.parametrize(("most", "taken"), [(1, "b"), (2, "a")])
-def test_so_many_domains_of_a_tier_are_tried_as_a_plugin_says(most: int, taken: str) -> None:
+@pytest.mark.parametrize(
+    ("most", "switches", "taken"),
+    [(1, {}, "b"), (2, {}, "a"), (0, {}, "a"), (1, {"enabledHyperNodeGradient": False}, "a")],
+)
+def test_so_many_domains_of_a_tier_are_tried_as_the_plugin_of_the_network_says(
+    most: int, switches: dict[str, bool], taken: str
+) -> None:
     """Those with the most room go first; the next one costs less."""
-    one = Hooks(most_domains=most)
-    by = Policies(conf=BY.conf, tiers=[*BY.tiers, [(PluginConf("some"), lambda _: one)]])
+    arguments = {"hypernode.gradient.evict.max-hypernodes": most}
+    network = PluginConf("network-topology-aware", arguments=arguments, switches=switches)
+    by = policies((("priority", WHOLE, "conformance"), ("predicates", network)), ACTIONS)
     running = [running_gang(f"low{row}", [row], priority=5 * (row == 2)) for row in (0, 1, 2)]
     stays = [foreign_pod("stays", row) for row in (4, 5)]
     outcome = plan(high(2, hard(1)), running=running, foreign=stays, by=by)
