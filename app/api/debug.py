@@ -22,7 +22,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
 
     @router.get("/snapshot")
     async def snapshot() -> Response:
-        """Nodes with what is free, quotas, and how much of everything is known."""
+        """Nodes with what is free, quotas, HyperNodes, and how much of everything is known."""
         node_usage = cache.node_usage
         nodes = {
             name: {
@@ -47,7 +47,13 @@ def debug_router(services: ExtenderServices) -> APIRouter:
         }
         malformed = list(services.feed.malformed.values())
         return json_value(
-            {"totals": totals, "malformed": malformed, "nodes": nodes, "quotas": quotas}
+            {
+                "totals": totals,
+                "malformed": malformed,
+                "nodes": nodes,
+                "quotas": quotas,
+                "hyperNodes": sorted(cache.network.names),
+            }
         )
 
     @router.get("/queues")

@@ -20,6 +20,7 @@ from tests.clusters.nodes import in_parallel
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import (
     EVENTS,
+    HYPER_NODES,
     NAMESPACES,
     NODES,
     POD_GROUPS,
@@ -42,6 +43,7 @@ class Place:
         self.api = cluster.api
         self.name = f"place-{next(_numbers)}"
         self._nodes: list[str] = []
+        self._hyper_nodes: list[str] = []
         self._queues: list[str] = []
         self._priority_classes: list[str] = []
 
@@ -68,6 +70,8 @@ class Place:
         self.wait_gone()
         self.api.delete(NAMESPACES, self.name)
         nodes.delete(self.api, self._nodes)
+        for name in self._hyper_nodes:
+            self.api.delete(HYPER_NODES, name)
         for name in reversed(self._queues):  # children before their parents
             what = f"queue {name} deleted"
             wait_until(partial(self._delete_queue, name), timeout_s=_WAIT_S, what=what)
@@ -100,6 +104,22 @@ class Place:
             timeout_s=_WAIT_S,
             what="the extender knows the nodes",
         )
+
+    def add_hyper_node(self, name: str, tier: int, *members: str, tier_name: str = "") -> str:
+        """A HyperNode of nodes or of HyperNodes; its name gets the place's in front."""
+        full = f"{self.name}-{name}"
+        kind = "HyperNode" if set(members) <= set(self._hyper_nodes) else "Node"
+        self.api.create(
+            workloads.hyper_node(full, tier, kind, members, tier_name=tier_name),
+            resource=HYPER_NODES,
+        )
+        self._hyper_nodes.append(full)
+        wait_until(
+            lambda: full in self.cluster.extender.get("/debug/snapshot")["hyperNodes"],
+            timeout_s=_WAIT_S,
+            what="the extender knows the HyperNode",
+        )
+        return full
 
     def add_queue(
         self, name: str, *, annotations: Mapping[str, str] | None = None, **spec: Any
@@ -225,7 +245,7 @@ class Place:
 
         with contextlib.suppress(AssertionError):
             wait_until(is_said, timeout_s=_WAIT_S, what=f"{name}: {says}")
-        assert says in seen[0]
+        assert says in seen[0], seen[0]
         return seen[0]
 
     def gang_state(self, group: str) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.clusters.client import Object
@@ -33,6 +33,24 @@ def queue(name: str, **spec: Any) -> Object:
 def deserves(cpu: int) -> dict[str, dict[str, str]]:
     """The part of a queue's spec that says so, with as many GiB of memory."""
     return {"deserved": {"cpu": str(cpu), "memory": f"{cpu}Gi"}}
+
+
+def hyper_node(
+    name: str, tier: int, kind: str, members: Sequence[str], *, tier_name: str = ""
+) -> Object:
+    """A HyperNode whose members are of that kind, each by its name."""
+    return {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": name},
+        "spec": {
+            "tier": tier,
+            "members": [
+                {"type": kind, "selector": {"exactMatch": {"name": member}}} for member in members
+            ],
+            **({"tierName": tier_name} if tier_name else {}),
+        },
+    }
 
 
 def priority_class(name: str, value: int, *, preempts: bool = True) -> Object:

@@ -5,7 +5,7 @@ when one of them has changed, and the columns when the table has other rows. Wit
 domains are those that labels of nodes tell, if the configuration names some.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -28,6 +28,11 @@ class NetworkTree:
         self._changes = 0
         self._labels: tuple[str, ...] = ()
         self._domains: tuple[tuple[int, int, int], Domains] | None = None
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of all HyperNodes."""
+        return self._hyper_nodes.keys()
 
     def set_node(self, node: Node) -> None:
         """Add or replace a node."""
