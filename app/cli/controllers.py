@@ -55,6 +55,10 @@ def controllers(  # noqa: PLR0917 - one parameter per flag, all given by name
     inherit_owner_annotations: Annotated[
         Switch | None, typer.Option(help="PodGroups heed the annotations of their pods' owners.")
     ] = None,
+    discovery_config_map: Annotated[
+        str | None,
+        typer.Option(help="ConfigMap in the Lease's namespace: which HyperNodes are discovered."),
+    ] = None,
     leader_elect: Annotated[
         Switch | None, typer.Option(help="Work only while holding the Lease.")
     ] = None,

@@ -1,14 +1,17 @@
 """What the controllers need of the world."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object
 
 Clock = Callable[[], float]
 """Seconds since the epoch."""
+
+T = TypeVar("T")
 
 EventType = Literal["Normal", "Warning"]
 
@@ -89,3 +92,30 @@ class Events(Protocol):
 
     async def record(self, about: Object, event_type: EventType, reason: str, message: str) -> None:
         """Tell what happened to ``about``; equal ones are counted. Never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebRequest:
+    """A GET. ``authority``: PEM that certificates are checked by; empty: the system's."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    authority: str = ""
+    insecure: bool = False
+    """The certificate is not checked."""
+    most_bytes: int
+
+
+class WebError(Exception):
+    """There is no answer that can be read; the text says why, and tells no credentials."""
+
+
+class Web(Protocol):
+    """Servers that are not the API server."""
+
+    async def get(self, request: WebRequest, read: Callable[[bytes], T]) -> T:
+        """What ``read`` makes of the answer; it runs in another thread, and what it raises is.
+
+        Raises `WebError` without an answer in time, of status 200 and no more than ``most_bytes``.
+        Redirects are not followed: credentials are for one server.
+        """

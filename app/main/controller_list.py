@@ -8,7 +8,7 @@ from typing import Final
 from app.controllers.cronjob import controller as cronjob
 from app.controllers.garbage import GarbageCollector
 from app.controllers.hypernode import controller as hypernode
-from app.controllers.hypernode.discoverer import LabelDiscoverer
+from app.controllers.hypernode.discoverer import Discoverer
 from app.controllers.job import controller as job
 from app.controllers.job.slots import SlotSource
 from app.controllers.jobflow import controller as jobflow
@@ -19,7 +19,7 @@ from app.controllers.podgroup.confirmed import Confirmed
 from app.controllers.podgroup.stranded import INDEXES as STRANDED_INDEXES
 from app.controllers.podgroup.stranded import StrandedGroups
 from app.controllers.podgroup.suspended import SuspendedJobs
-from app.controllers.ports import Api, Clock, Events
+from app.controllers.ports import Api, Clock, Events, Web
 from app.controllers.queue import controller as queue
 from app.controllers.runtime import Controller, Stores
 from app.controllers.store import Index
@@ -48,6 +48,7 @@ class Means:
     events: Events
     slots: SlotSource
     clock: Clock
+    web: Web
     settings: ControllersSettings
 
 
@@ -63,8 +64,6 @@ class Offer:
     workers: Callable[[ControllersSettings], int]
 
 
-DISCOVERY_CONFIG_MAP: Final = "volcano-controller-configmap"
-"""Says in the Lease's namespace which HyperNodes are to be discovered."""
 _SEVERAL: Final = 5
 """Workers where there is no flag for it."""
 
@@ -134,11 +133,22 @@ def _cron_jobs(means: Means) -> tuple[Controller, ...]:
 
 
 def _hyper_nodes(means: Means) -> tuple[Controller, ...]:
-    conf = Key(means.settings.leader_elect_resource_namespace, DISCOVERY_CONFIG_MAP)
     return (
         hypernode.HyperNodeController(means.stores, api=means.api, clock=means.clock),
-        LabelDiscoverer(means.stores, api=means.api, events=means.events, config_map=conf),
+        Discoverer(
+            means.stores,
+            api=means.api,
+            events=means.events,
+            web=means.web,
+            clock=means.clock,
+            config_map=discovery_conf(means.settings),
+        ),
     )
+
+
+def discovery_conf(settings: ControllersSettings) -> Key:
+    """The ConfigMap that says which HyperNodes are discovered, in the Lease's namespace."""
+    return Key(settings.leader_elect_resource_namespace, settings.discovery_config_map)
 
 
 OFFERS: Final[Mapping[str, Offer]] = {

@@ -26,10 +26,11 @@ from app.kube.events import EventRecorder
 from app.main.adapters.object_api import ObjectApi
 from app.main.adapters.object_events import ObjectEvents
 from app.main.adapters.slot_client import SlotClient
+from app.main.adapters.web_client import WebClient
 from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.connecting import open_client
-from app.main.controller_list import Means, chosen, indexes
+from app.main.controller_list import Means, chosen, discovery_conf, indexes
 from app.main.election import lead
 from app.main.informers import Informers
 from app.main.object_kinds import sources_of
@@ -95,6 +96,7 @@ class ControllersProcess:
             events=ObjectEvents(self._recorder()),
             slots=slots,
             clock=self._clock,
+            web=WebClient(),
             settings=settings,
         )
         controllers = {
@@ -107,7 +109,7 @@ class ControllersProcess:
         sources = {
             source.name: (source, resource)
             for resource in found
-            for source in sources_of(resource, names)
+            for source in sources_of(resource, names, discovery_conf(settings))
         }
         self._informers = Informers(
             [source for source, _ in sources.values()],

@@ -6,18 +6,27 @@ from typing import Any
 import msgspec
 
 from app.main.informers import WatchedKind
-from app.wire.kinds import PODS, Resource
+from app.wire.kinds import CONFIG_MAPS, PODS, Resource
 from app.wire.objects.followed_pods import read_followed_pod
-from app.wire.unstructured import Object
+from app.wire.unstructured import Key, Object
 
 JOB_NAME = "volcano.sh/job-name"
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def sources_of(resource: Resource, schedulers: Iterable[str]) -> tuple[WatchedKind, ...]:
-    """The sources of ``resource``: one, but for pods: pods of jobs, and pods of ``schedulers``."""
+def sources_of(
+    resource: Resource, schedulers: Iterable[str], config_map: Key
+) -> tuple[WatchedKind, ...]:
+    """The sources of ``resource``: one, but for pods: pods of jobs, and pods of ``schedulers``.
+
+    Of ConfigMaps there is only ``config_map``.
+    """
     decode = decoder_for(resource)
+    if resource == CONFIG_MAPS:
+        path = resource.path(namespace=config_map.namespace)
+        one = f"metadata.name={config_map.name}"
+        return (WatchedKind(str(resource), path, decode, fields=one, optional=True),)
     if resource != PODS:
         return (WatchedKind(str(resource), resource.path(), decode),)
     ours = (

@@ -22,6 +22,8 @@ class ControllersSettings(ProcessSettings):
     max_requeue_num: int = Field(default=15, ge=-1)
     """Repeats after which a job is given up that is refused what it needs; -1: never."""
     inherit_owner_annotations: bool = True
+    discovery_config_map: ObjectName = "volcano-controller-configmap"
+    """Says which HyperNodes are discovered; it is in the namespace of the Lease."""
     leader_elect_resource_name: ObjectName = "pumice-controllers"
     healthz_address: Address = "127.0.0.1:11252"
     listen_address: Address = ""

@@ -159,6 +159,19 @@ RECONCILE_FAILURES = Counter(
     registry=REGISTRY,
 )
 
+DISCOVERY_SUCCESS = Gauge(
+    "pumice_discovery_success_timestamp_seconds",
+    "When a source of HyperNodes told the topology last, and that was brought about.",
+    ("source",),
+    registry=REGISTRY,
+)
+DISCOVERY_FAILURES = Counter(
+    "pumice_discovery_failures",
+    "Times that a source of HyperNodes could not be asked, or told what cannot be meant.",
+    ("source",),
+    registry=REGISTRY,
+)
+
 EVICTIONS = Counter(
     "pumice_evictions",
     "Pods evicted, by action and by the plugin whose rule let them go.",

@@ -10,11 +10,16 @@ place like all others; PyYAML lets whatever Python raised through.
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import yaml
 
 UNREADABLE = "the value cannot be read"
+
+MOST_VALUES: Final = 100_000
+"""A text with aliases of aliases stands for any number; one that was written by hand has less."""
 
 _BOOLEAN: Final = "tag:yaml.org,2002:bool"
 _BLANKS = " \t"
@@ -92,3 +97,61 @@ def load_first(text: str) -> tuple[Any, bool]:
 
 def _goes_on(loader: Loader) -> bool:
     return bool(loader.check_data())  # type: ignore[no-untyped-call]  # the stubs leave it out
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A value of a document and the line where it begins.
+
+    ``value`` holds other `Placed` where it is a mapping (by the text of their keys) or a tuple, and
+    is what YAML says it is otherwise.
+    """
+
+    value: Any
+    line: int
+
+
+def load_placed(text: str) -> Placed | None:
+    """The first document in ``text`` with its lines; None: there is none.
+
+    Raises YAMLError, or RecursionError when it is too deep.
+    """
+    loader = Loader(text)
+    try:
+        if not loader.check_node():
+            return None
+        return _Placing(loader).placed(loader.get_node())
+    finally:
+        loader.dispose()
+
+
+class _Placing:
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._left = MOST_VALUES
+
+    def placed(self, node: Any) -> Placed:
+        self._left -= 1
+        if self._left < 0:
+            raise yaml.constructor.ConstructorError(
+                problem=f"there are more than {MOST_VALUES} values", problem_mark=node.start_mark
+            )
+        return Placed(self._value(node), node.start_mark.line + 1)
+
+    def _value(self, node: Any) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            self._loader.flatten_mapping(node)
+            return self._mapping(node)
+        if isinstance(node, yaml.SequenceNode):
+            return tuple(self.placed(each) for each in node.value)
+        return self._loader.construct_object(node)
+
+    def _mapping(self, node: yaml.MappingNode) -> Mapping[str, Placed]:
+        found: dict[str, Placed] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    problem="a key is not text", problem_mark=key.start_mark
+                )
+            found[str(key.value)] = self.placed(value)
+        return found

@@ -9,6 +9,7 @@ from app.controllers.store import Store
 from app.main.controller_list import OFFERS, Means, chosen, indexes
 from app.settings.controllers import ControllersSettings
 from tests.controllers.fake_api import FakeApi, FakeEvents
+from tests.controllers.hypernode.discovering import FakeWeb
 
 ALL = [
     "cronjob-controller",
@@ -63,6 +64,7 @@ def test_a_controller_has_all_that_it_follows_when_it_runs_alone(name: str) -> N
             events=FakeEvents(),
             slots=NoSlots(),
             clock=lambda: 0.0,
+            web=FakeWeb(),
             settings=ControllersSettings(),
         )
         made = offer.build(means)

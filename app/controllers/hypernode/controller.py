@@ -9,7 +9,7 @@ from app.controllers.store import Index, Store
 from app.core.topology.tree import Below, Tree
 from app.kit.workqueue import Again
 from app.wire import times
-from app.wire.kinds import HYPER_NODES, NODES, Resource
+from app.wire.kinds import CONFIG_MAPS, HYPER_NODES, NODES, Resource
 from app.wire.objects.hyper_nodes import members_of
 from app.wire.unstructured import (
     Key,
@@ -25,7 +25,11 @@ from app.wire.unstructured import (
 )
 
 NAME: Final = "hyperNode-controller"
-INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {HYPER_NODES: {}, NODES: {}}
+INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
+    HYPER_NODES: {},
+    NODES: {},
+    CONFIG_MAPS: {},
+}
 """How this controller finds objects in the stores."""
 
 RESOLVED: Final = "MembersResolved"

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.controllers.hypernode.discovery import hyper_nodes
+from app.controllers.hypernode.by_labels import hyper_nodes
+from app.controllers.hypernode.making import Known
 from app.core.topology.by_labels import label_domains
 from app.model.domains import CLUSTER, Domains
 from app.model.node import Node
+from app.wire.controller_conf import Level, Topology
 from app.wire.objects.hyper_nodes import decode_hyper_node
 from tests.builders import make_node
 from tests.scale import examples
@@ -79,8 +81,9 @@ def test_the_domains_are_those_of_hyper_nodes_that_the_labels_make(
 ) -> None:
     nodes = nodes_of(*("/".join(each) for each in values))
     objects = hyper_nodes(
-        {"t": LABELS},
+        [Topology("t", tuple(Level(label, label) for label in LABELS))],
         [{"metadata": {"name": node.name, "labels": dict(node.labels)}} for node in nodes],
+        Known({}),
     )
     made = [decode_hyper_node(json.dumps(each).encode()) for each in objects.values()]
     ordered = tuple(sorted(nodes, key=lambda node: node.name))
