@@ -15,6 +15,7 @@ from app.api.extender import Call, extender_router, over_http
 from app.api.health import health_router
 from app.api.preview import preview_router
 from app.api.services import ExtenderServices
+from app.api.simulate import simulate_router
 from app.api.volcano_metrics import VolcanoMetrics
 from app.wire.paths import PREFIXES, VERB_OF
 
@@ -48,6 +49,6 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     metrics.register(VolcanoMetrics(services.cache, services.planning))
     metrics.register(ClusterMetrics(services.cache, services.planning))
     health = health_router(services.unready, metrics, notices=services.notices)
-    told = (explain_router, preview_router, debug_router)
+    told = (explain_router, preview_router, simulate_router, debug_router)
     for router in (health, *(each(services) for each in told)):
         app.include_router(router)

@@ -36,6 +36,14 @@ def read(file: str, resource: Resource, *, namespace: str) -> list[Object]:
     ]
 
 
+def objects(file: str) -> list[Any]:
+    """Everything that is in a file, of whatever kind; CommandFailed where it is no YAML."""
+    found = [document for _, document in _documents(file)]
+    if not found:
+        raise _wrong(file, "there is no document in it")
+    return found
+
+
 def expect_yaml(file: str) -> None:
     """``job run`` takes no file of another name."""
     if file != STDIN and Path(file).suffix not in _ENDINGS:

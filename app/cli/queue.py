@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from app.cli import output, queue_rows
+from app.cli.asking import require
 from app.cli.cluster import Cluster, Where, ask
 from app.cli.commands import (
     Command,
@@ -171,10 +172,7 @@ def preview(
     with failing_to("preview queue"):
         key = _key(queue_name)
         asked = amounts(capability, flag="--capability")
-        if not extender_url:
-            why = "say where the extender answers: --extender-url or PUMICE_EXTENDER_URL"
-            raise CommandFailed(Code.USAGE, why)
-        found = ask_preview(extender_url, key.name, asked)
+        found = ask_preview(require(extender_url), key.name, asked)
         typer.echo(page(found) if form == "table" else output.document(found, form), nl=False)
 
 

@@ -5,47 +5,27 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-import msgspec
-
-from app.cli.endings import Code, CommandFailed
+from app.cli.asking import Answer, ask_extender
 from app.cli.tables import fitted, resources, table
 from app.kit.quantities import amount_text
-from app.kube.web_url import is_loopback
 from app.model.workload import EVICT_OVER_CAPABILITY
 
-Preview = Mapping[str, Any]
+Preview = Answer
 """The extender's answer (:class:`app.api.preview.QueuePreview`)."""
 
-_DEADLINE_S: Final = 30.0
 _WIDTH: Final = 18
 _KINDS: Final = {
     "surplus": "beyond the minimum of its group",
     "single": "of use by itself",
     "gang": "of a gang that goes whole",
 }
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def ask_preview(url: str, queue: str, capability: Mapping[str, str]) -> Preview:
     """The extender's answer; CommandFailed when it gives none."""
-    # Only this needs it, and it takes a while to load.
-    import httpx2
-
     asked = ",".join(f"{resource}={amount}" for resource, amount in capability.items())
-    try:
-        answer = httpx2.get(
-            f"{url.rstrip('/')}/preview/queue/{quote(queue, safe='')}",
-            params={"capability": asked} if asked else {},
-            timeout=_DEADLINE_S,
-            trust_env=not is_loopback(url),  # where proxies stand
-        )
-        if answer.status_code == httpx2.codes.OK:
-            return _decode(answer.content)
-    except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError, ImportError, ValueError) as e:
-        why = f"the extender at {url} does not tell: {e}"
-        raise CommandFailed(Code.UNREACHABLE, why) from e
-    code = {404: Code.NOT_FOUND, 400: Code.USAGE}.get(answer.status_code, Code.UNREACHABLE)
-    raise CommandFailed(code, answer.text[:500])
+    path = f"/preview/queue/{quote(queue, safe='')}"
+    return ask_extender(url, path, params={"capability": asked} if asked else {})
 
 
 def page(found: Preview) -> str:

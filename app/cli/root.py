@@ -12,6 +12,7 @@ from app.cli import (
     extender,
     sandbox,
     scheduler_config,
+    simulate,
     together,
     top,
     vcctl,
@@ -57,6 +58,7 @@ for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)
 app.add_typer(top.app, name="top")
 app.command("explain", cls=Command)(explain.explain)
+app.command("simulate", cls=Command, epilog=simulate.CODES)(simulate.simulate)
 app.command("check-eviction", epilog=check_eviction.CODES)(check_eviction.check_eviction)
 
 

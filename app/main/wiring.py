@@ -39,6 +39,7 @@ from app.service.cycle.planning_cycle import PlanningCycle
 from app.service.cycle.publishing import Publisher
 from app.service.cycle.queries import Queries
 from app.service.cycle.refused import Refused
+from app.service.cycle.simulations import Simulations
 from app.service.cycle.stored_intents import StoredIntents
 from app.service.cycle.vetoes import Vetoes
 from app.service.effects.actuator import Actuator, log_failure
@@ -355,6 +356,7 @@ def _planning(
         on_demand=on_demand,
         publisher=publisher,
         queries=queries,
+        simulations=Simulations(cache, source, configuration, limits, clock),
         last_plan=last_plan,
         leadership=leadership,
         pace=pace,

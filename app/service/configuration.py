@@ -25,6 +25,11 @@ def policies_of(text: str) -> Policies:
     return build(parse_scheduler_conf(text))
 
 
+def evicting(policies: Policies) -> bool:
+    """Whether some action of ``policies`` evicts pods."""
+    return any(action.value in policies.conf.actions for action in EvictionAction)
+
+
 @dataclass(slots=True, eq=False)
 class Configuration:
     """``policies`` in force; ``problem`` is why the newest text is not, else empty."""
@@ -55,7 +60,7 @@ class Configuration:
     @property
     def evicts(self) -> bool:
         """Whether some action evicts pods."""
-        return any(action.value in self.policies.conf.actions for action in EvictionAction)
+        return evicting(self.policies)
 
     @property
     def preempts(self) -> bool:

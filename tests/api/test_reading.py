@@ -120,6 +120,7 @@ def test_the_description_names_every_route_once() -> None:
                 "/explain/{namespace}/{name}",
                 "/plan/{namespace}/{podgroup}",
                 "/preview/queue/{name}",
+                "/simulate",
                 *(f"/debug/{page}" for page in PAGES),
             }
             for verb in ("filter", "prioritize", "bind", "preempt"):

@@ -3,7 +3,7 @@
 A plan on demand is for one gang, whatever else waits: it must not walk through all that do.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 import numpy as np
@@ -59,6 +59,10 @@ class GangViews:
         file_under(self.pods_with_rules, view.key, view, wanted=pods_with_rules)
         bearing = pending and any(map(bears_cordon, view.role_shapes.values()))
         file_under(self.bearing, view.key, view, wanted=bearing)
+
+    def copy(self) -> "GangViews":
+        """The same views, to which others may be added."""
+        return GangViews(*(dict(getattr(self, each.name)) for each in fields(self)))
 
     @property
     def asked_of_cordoned(self) -> Vector | None:

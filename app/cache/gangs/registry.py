@@ -60,7 +60,7 @@ class Registry:
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
-            group.namespace_queue = self._queue_of(group.namespace)
+            group.namespace_queue = self.queue_of(group.namespace)
             group.foreign = self.foreign_members.count(key)
             self._by_namespace.setdefault(group.namespace, {})[key] = group
         return group
@@ -79,16 +79,16 @@ class Registry:
 
         Returns the groups that are in another one by that, or can be planned only from now on.
         """
-        before = self._queue_of(name)
+        before = self.queue_of(name)
         if namespace is None:
             self.namespaces.pop(name, None)
         else:
             self.namespaces[name] = namespace
-        queue = self._queue_of(name)
+        queue = self.queue_of(name)
         return [] if queue == before else self._follow_queue(name, queue)
 
-    def _queue_of(self, namespace: str) -> QueueName | None:
-        """The one that it names, if any; None: it is not known."""
+    def queue_of(self, namespace: str) -> QueueName | None:
+        """The queue that a namespace names, if any; None: the namespace is not known."""
         known = self.namespaces.get(namespace)
         return QueueName(known.annotations.get(QUEUE_ANNOTATION, "")) if known else None
 
@@ -213,7 +213,7 @@ class Registry:
             if before is not None and not _counts_alike(before, view):
                 for uid in group.members:
                     self._node_usage.tell(uid)
-            self._views.put(view, pending=key in self.pending, places=self._places(group))
+            self._views.put(view, pending=key in self.pending, places=self.places(group))
             self._forget_part(key)
             part = self._parts[key] = part_of(view)
             self._sums.put(part)
@@ -243,7 +243,8 @@ class Registry:
     def _view(self, group: Group) -> Gang:
         return gang_view(group, vector=self._node_usage.vector, classes=self.classes)
 
-    def _places(self, group: Group) -> tuple[MemberPlace, ...] | None:
+    def places(self, group: Group) -> tuple[MemberPlace, ...] | None:
+        """Where members of ``group`` are, if that matters; else None."""
         of_group = group.pod_group
         tells = of_group is not None and (
             of_group.looks_at_network

@@ -36,6 +36,38 @@ def part_of(gang: Gang) -> Part:
     return gang.queue, part
 
 
+def with_part(usage: QueueUsage | None, amounts: Matrix) -> QueueUsage:
+    """``usage`` (None: a queue without groups) and one group more, which adds ``amounts``."""
+    before = np.zeros_like(amounts) if usage is None else _matrix(usage)
+    return _usage(before + amounts, groups=1 if usage is None else usage.groups + 1)
+
+
+def without_part(usage: QueueUsage, amounts: Matrix) -> QueueUsage:
+    """``usage`` without a group that adds ``amounts``."""
+    return _usage(_matrix(usage) - amounts, groups=usage.groups - 1)
+
+
+def _matrix(usage: QueueUsage) -> Matrix:
+    zero = np.zeros_like(usage.allocated)
+    releasing = zero if usage.releasing is None else usage.releasing
+    committed = zero if usage.committed is None else usage.committed
+    rows = usage.allocated, usage.request, usage.inqueue, usage.elastic, releasing, committed
+    return np.stack(rows)
+
+
+def _usage(sums: Matrix, *, groups: int) -> QueueUsage:
+    allocated, request, inqueue, elastic, releasing, committed = read_only(sums)
+    return QueueUsage(
+        allocated,
+        request,
+        inqueue,
+        elastic,
+        groups=groups,
+        releasing=_unless_zero(releasing),
+        committed=_unless_zero(committed),
+    )
+
+
 @dataclass(slots=True, eq=False)
 class QueueSums:
     """Sums per queue; queues without groups have none."""
@@ -73,18 +105,7 @@ class QueueSums:
     def usage(self) -> dict[QueueName, QueueUsage]:
         """All sums as they are now; later changes do not show in what was returned."""
         for name in self._sums.keys() - self._usage.keys():
-            allocated, request, inqueue, elastic, releasing, committed = read_only(
-                self._sums[name].copy()
-            )
-            self._usage[name] = QueueUsage(
-                allocated,
-                request,
-                inqueue,
-                elastic,
-                groups=self._groups[name],
-                releasing=_unless_zero(releasing),
-                committed=_unless_zero(committed),
-            )
+            self._usage[name] = _usage(self._sums[name].copy(), groups=self._groups[name])
         return dict(self._usage)
 
 

@@ -5,13 +5,16 @@ that changed; everything else is shared, since views, nodes and queues are repla
 changed in place.
 """
 
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.gang_views import GangViews
+from app.cache.gangs.groups import Group
+from app.cache.gangs.imagined import Imagined, usage_with, views_with
 from app.cache.neighbours.identities import Identities
 from app.cache.neighbours.pods_with_rules import keys_asked
 from app.cache.snapshots.running import RunningTable
@@ -41,17 +44,24 @@ class Snapshotter:
         vetoes: frozenset[Veto] = frozenset(),
         preemptors: Mapping[PodUid, NominatedRoom] = NOBODY_PREEMPTS,
         running: bool = False,
+        imagined: Sequence[Imagined] = (),
     ) -> Snapshot:
         """The cluster now; ``vetoes`` are nodes that the stock scheduler refused for a shape.
 
         ``preemptors`` are pods that others are evicted for; they may not be nominated yet.
         ``running``: the snapshot is for a question about evictions. It tells what runs all the same
-        while pods are being evicted.
+        while pods are being evicted. ``imagined`` are groups as they would be, which stand in place
+        of those of their names.
         """
         cache, rules = self._cache, self._cache.rules
         begun = cache.pipelined.plans()
         running = running or bool(begun)
-        views = cache.registry.refresh()
+        views, usage = cache.registry.refresh(), cache.registry.usage()
+        groups: Mapping[GroupKey, Group] = cache.groups
+        if imagined:
+            usage = usage_with(usage, views.all, imagined)
+            views = views_with(cache.registry, imagined)
+            groups = ChainMap({each.view.key: each.group for each in imagined}, cache.groups)
         self._generation += 1
         table = cache.node_usage.table()
         used, releasing = cache.node_usage.sorted_used()
@@ -60,7 +70,7 @@ class Snapshotter:
         if inter_pod:
             asked = rules.pods_with_rules.keys() | _keys_of_unseen(views)
             pending = self._identities.of(
-                views.pending.values(), cache.groups, asked=asked | rules.repelling.keys()
+                views.pending.values(), groups, asked=asked | rules.repelling.keys()
             )
             placed_pods = cache.pods.table.placed_pods(table, asked)
         else:
@@ -81,7 +91,7 @@ class Snapshotter:
             collected=cache.collected,
             claims=self._claims(preemptors),
             queues=dict(cache.queues),
-            usage=cache.registry.usage(),
+            usage=usage,
             placed_pods=placed_pods,
             inter_pod=inter_pod,
             ports=self._ports(table.index),

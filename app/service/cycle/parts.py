@@ -14,6 +14,7 @@ from app.service.cycle.pace import Pace
 from app.service.cycle.planning_cycle import PlanningCycle
 from app.service.cycle.publishing import Publisher
 from app.service.cycle.queries import Queries
+from app.service.cycle.simulations import Simulations
 from app.service.cycle.vetoes import Vetoes
 
 
@@ -26,6 +27,7 @@ class PlanningParts:
     on_demand: OnDemand
     publisher: Publisher
     queries: Queries
+    simulations: Simulations
     last_plan: LastPlan
     leadership: Leadership
     pace: Pace

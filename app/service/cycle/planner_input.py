@@ -1,8 +1,10 @@
 """What the planner is asked with: the cluster and the configuration as they are at a moment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
+from app.cache.gangs.imagined import Imagined
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.placement.statics import ShapeCache
 from app.service.configuration import Configuration
@@ -22,11 +24,18 @@ class PlannerInput:
     allowed_victims: AllowedVictims
     shapes: ShapeCache = field(default_factory=ShapeCache)
 
-    def token(self, now: float) -> SnapshotToken:
-        """A snapshot with vetoes and the room kept for preemptors, and the policies."""
+    def token(
+        self, now: float, *, running: bool = False, imagined: Sequence[Imagined] = ()
+    ) -> SnapshotToken:
+        """A snapshot with vetoes and the room kept for preemptors, and the policies.
+
+        ``running``: it tells what runs though no action in force evicts. ``imagined`` are groups as
+        they would be.
+        """
         snapshot = self.snapshotter.snapshot(
             vetoes=self.vetoes.active(now=now),
             preemptors=self.allowed_victims.preemptors(),
-            running=self.configuration.evicts or bool(self.cache.giving_up),
+            running=running or self.configuration.evicts or bool(self.cache.giving_up),
+            imagined=imagined,
         )
         return SnapshotToken(snapshot, self.configuration.policies)

@@ -1,0 +1,265 @@
+"""What if: a question about a cluster that is not, answered by the planner; nothing is written."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from app.api.body import BadRequest, json_value, read_body, refusals
+from app.api.imagined import CannotImagine, Imagining, imagined
+from app.api.services import ExtenderServices
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.imagined import UnknownResource
+from app.core.conf_error import ConfError
+from app.core.simulation import Fate, Outcome, Simulated
+from app.core.texts import describe
+from app.model.amounts import amounts
+from app.model.eviction import VictimPod
+from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.reason import Refusal
+from app.model.workload import Queue
+from app.service.configuration import policies_of
+from app.service.cycle.simulations import Answer, Question, TooMany
+from app.wire.errors import DecodeError
+from app.wire.quantity import QuantityError, amount
+
+_REFUSALS = refusals(
+    {
+        400: "the question cannot be read, or admission would refuse an object; says which",
+        404: "a queue, a node or a namespace is not known",
+        409: "what is asked about is there already",
+        429: "too many questions wait",
+        503: "another replica leads; says which",
+        "default": "refused; says why",
+    }
+)
+_WORST: Final = (Outcome.RUNS, Outcome.EVICTS, Outcome.WAITS, Outcome.NEVER)
+_SET: Final = "write queue/NAME.capability.cpu=8, or deserved, guarantee, weight, priority, parent"
+
+
+class SimulationQuestion(msgspec.Struct, forbid_unknown_fields=True):
+    """``manifests`` come now, in ``namespace`` where they name none.
+
+    ``set`` changes queues: ``queue/a.capability.cpu`` -> ``8``. ``drain`` names nodes that are
+    gone, ``conf`` is the text of another configuration of the scheduler.
+    """
+
+    manifests: list[Any] = []
+    namespace: str = "default"
+    set: dict[str, str] = {}
+    drain: list[str] = []
+    conf: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceToBe:
+    """Where a pod would run; ``pod`` of a member that does not exist yet names its role only."""
+
+    pod: str
+    role: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class VictimToBe:
+    """A pod that would be evicted, by the rule of a plugin."""
+
+    pod: str
+    node: str
+    group: str
+    queue: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFate:
+    """What would become of a group; ``before``: what becomes of it without the change, or empty.
+
+    ``text`` is the ``reason`` in a sentence; of a group that runs it is about the members beyond
+    its minimum. ``action`` is the one that would evict the ``victims``.
+    """
+
+    group: str
+    queue: str
+    outcome: Outcome
+    before: str
+    minimum: int
+    places: tuple[PlaceToBe, ...]
+    reason: Refusal | None
+    text: str
+    action: str
+    victims: tuple[VictimToBe, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """``outcome`` is the worst of ``asked`` and ``displaced``; ``others`` fare otherwise than now.
+
+    ``displaced`` are groups that lose pods with the nodes that are gone. ``given_up`` are pods that
+    would be evicted for no group. ``warnings`` are those of admission.
+    """
+
+    outcome: Outcome
+    asked: tuple[GroupFate, ...]
+    displaced: tuple[GroupFate, ...]
+    others: tuple[GroupFate, ...]
+    given_up: tuple[VictimToBe, ...]
+    warnings: tuple[str, ...]
+
+
+_read = msgspec.json.Decoder(SimulationQuestion).decode
+
+
+def simulate_router(services: ExtenderServices) -> APIRouter:
+    """``/simulate``."""
+    router = APIRouter()
+    activity = services.planning.leadership.activity
+
+    @router.post("/simulate", tags=["ask"], responses=_REFUSALS | {200: {"model": Simulation}})
+    async def simulate(request: Request) -> Response:
+        """What would happen if these objects came, queues were otherwise, or nodes were gone.
+
+        503 where another replica decides.
+        """
+        if not activity.active:
+            raise BadRequest("; ".join(activity.notices), status=503)
+        body = await read_body(request)
+        try:
+            said = _read(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BadRequest(f"the question cannot be read: {error}") from None
+        found = _imagined(said, services.cache, now=services.planning.simulations.clock())
+        question = _question(said, found, services.cache)
+        try:
+            answer = await services.planning.simulations.ask(question)
+        except UnknownResource as error:
+            raise BadRequest(f"{error}: a pod that asks for it never runs", status=404) from None
+        except TooMany as error:
+            raise BadRequest(str(error), status=429) from None
+        return json_value(_told(answer, found.warnings))
+
+    return router
+
+
+def _imagined(said: SimulationQuestion, cache: ClusterCache, *, now: float) -> Imagining:
+    try:
+        return imagined(said.manifests, cache, namespace=said.namespace, now=now)
+    except CannotImagine as error:
+        raise BadRequest(str(error), status=error.status) from None
+    except DecodeError as error:
+        raise BadRequest(f"a manifest cannot be read: {error}") from None
+
+
+def _question(said: SimulationQuestion, found: Imagining, cache: ClusterCache) -> Question:
+    queues: dict[QueueName, Queue] = {}
+    for path, value in said.set.items():
+        name, field, resource = _path(path)
+        before = queues.get(name) or cache.queues.get(name)
+        if before is None:
+            raise BadRequest(f"set {path}: no queue {name} is known", status=404)
+        queues[name] = _with(before, field, resource, value, path=path)
+    unknown = [name for name in said.drain if name not in cache.node_usage.nodes]
+    if unknown:
+        raise BadRequest(f"drain: no node {unknown[0]} is known", status=404)
+    try:
+        policies = policies_of(said.conf) if said.conf else None
+    except ConfError as error:
+        raise BadRequest(f"conf: {error}") from None
+    gone = frozenset(map(NodeName, said.drain))
+    return Question(found.groups, queues, gone, policies)
+
+
+def _path(path: str) -> tuple[QueueName, str, str]:
+    """Queue, field, and the resource of an amount (else empty)."""
+    kind, _, rest = path.partition("/")
+    name, dot, field = rest.partition(".")
+    if kind != "queue" or not (name and dot and field):
+        raise BadRequest(f"set {path}: {_SET}")
+    field, _, resource = field.partition(".")
+    return QueueName(name), field, resource
+
+
+def _with(queue: Queue, field: str, resource: str, value: str, *, path: str) -> Queue:
+    wrong = BadRequest(f"set {path}={value}: {_SET}")
+    if field in ("capability", "deserved", "guarantee") and resource:
+        try:
+            changed = {**dict(getattr(queue, field)), resource: amount(resource, value)}
+        except QuantityError as error:
+            raise BadRequest(f"set {path}={value}: {error}") from None
+        if changed[resource] < 0:
+            raise wrong
+        limits: Any = {field: amounts(changed)}
+        return replace(queue, **limits)
+    if resource:
+        raise wrong
+    if field == "parent" and value:
+        return replace(queue, parent=QueueName(value))
+    if field == "reclaimable" and value in ("true", "false"):
+        return replace(queue, reclaimable=value == "true")
+    try:
+        number = int(value)
+    except ValueError:
+        raise wrong from None
+    if field == "weight" and number > 0:
+        return replace(queue, weight=number)
+    if field == "priority":
+        return replace(queue, priority=number)
+    raise wrong
+
+
+def _told(answer: Answer, warnings: Iterable[str]) -> Simulation:
+    before, after = answer.before.fates, answer.after
+
+    def fates(keys: Iterable[GroupKey]) -> tuple[GroupFate, ...]:
+        return tuple(_fate(after.fates[key], before) for key in keys if key in after.fates)
+
+    asked, displaced = fates(answer.asked), fates(answer.displaced)
+    told = {*answer.asked, *answer.displaced}
+    others = fates(
+        key
+        for key, fate in after.fates.items()
+        if key not in told and (key not in before or before[key].outcome is not fate.outcome)
+    )
+    outcomes = [each.outcome for each in (*asked, *displaced)]
+    return Simulation(
+        outcome=max(outcomes, key=_WORST.index, default=Outcome.RUNS),
+        asked=asked,
+        displaced=displaced,
+        others=others,
+        given_up=_given_up(after),
+        warnings=tuple(warnings),
+    )
+
+
+def _given_up(after: Simulated) -> tuple[VictimToBe, ...]:
+    return tuple(_victim(pod) for plan in after.evictions for pod in plan.victims)
+
+
+def _fate(fate: Fate, before: Mapping[GroupKey, Fate]) -> GroupFate:
+    gang, eviction = fate.gang, fate.eviction
+    known = before.get(gang.key)
+    return GroupFate(
+        group=gang.called,
+        queue=gang.queue,
+        outcome=fate.outcome,
+        before=known.outcome.value if known is not None else "",
+        minimum=gang.min_member,
+        places=tuple(
+            PlaceToBe(
+                f"{gang.namespace}/{place.task.name}" if place.task.uid else "",
+                place.task.role,
+                place.node,
+            )
+            for place in fate.places
+        ),
+        reason=fate.refusal,
+        text=describe(fate.refusal) if fate.refusal is not None else "",
+        action=eviction.action.value if eviction is not None else "",
+        victims=tuple(map(_victim, eviction.victims)) if eviction is not None else (),
+    )
+
+
+def _victim(pod: VictimPod) -> VictimToBe:
+    return VictimToBe(f"{pod.namespace}/{pod.name}", pod.node, pod.gang, pod.queue, pod.rule)

@@ -1,0 +1,57 @@
+"""Questions to the extender over HTTP, whose answer is a JSON object."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from app.cli.endings import Code, CommandFailed
+from app.kube.web_url import is_loopback
+
+Answer = Mapping[str, Any]
+
+_DEADLINE_S: Final = 30.0
+_LONGEST: Final = 500
+_CODES: Final = {400: Code.USAGE, 404: Code.NOT_FOUND, 409: Code.REFUSED, 422: Code.REFUSED}
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def require(url: str) -> str:
+    """The address without its last slash; CommandFailed where none is given."""
+    if not url:
+        why = "say where the extender answers: --extender-url or PUMICE_EXTENDER_URL"
+        raise CommandFailed(Code.USAGE, why)
+    return url.rstrip("/")
+
+
+def ask_extender(
+    url: str,
+    path: str,
+    *,
+    params: Mapping[str, str] | None = None,
+    question: Mapping[str, Any] | None = None,
+) -> Answer:
+    """The answer to a GET, or where there is a ``question`` to a POST of that.
+
+    CommandFailed when the extender gives none, with its words.
+    """
+    # Only this needs it, and it takes a while to load.
+    import httpx2
+
+    try:
+        answer = httpx2.request(
+            "GET" if question is None else "POST",
+            f"{url}{path}",
+            params=params or {},
+            content=None if question is None else msgspec.json.encode(question),
+            headers={"content-type": "application/json"},
+            timeout=_DEADLINE_S,
+            trust_env=not is_loopback(url),  # where proxies stand
+        )
+        if answer.status_code == httpx2.codes.OK:
+            return _decode(answer.content)
+    except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError, ImportError, ValueError) as e:
+        why = f"the extender at {url} does not tell: {e}"
+        raise CommandFailed(Code.UNREACHABLE, why) from e
+    code = _CODES.get(answer.status_code, Code.UNREACHABLE)
+    raise CommandFailed(code, answer.text[:_LONGEST])

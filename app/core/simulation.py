@@ -1,0 +1,151 @@
+"""What would happen: the planner asked about a cluster that is not, with nothing decided.
+
+The answer is that of one full cycle on a snapshot in which something is otherwise, by the same code
+that plans. What the next cycles would bring, when other pods end, is not foretold.
+"""
+
+from collections.abc import Collection, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from app.core.planner import plan_steps
+from app.core.policy import Policies
+from app.model.eviction import EvictionPlan, PipelinedPlace
+from app.model.gang import Gang
+from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.plan import Placement, Plan
+from app.model.reason import Refusal
+from app.model.running import Protection, Running
+from app.model.snapshot import NodeTable, Snapshot
+from app.model.workload import Queue
+
+_NO_GENERATION = -1
+"""Of a table of nodes that is not; nothing is remembered of it."""
+
+
+class Outcome(StrEnum):
+    """What would become of a group."""
+
+    RUNS = "runs"
+    """It gets all that its minimum lacks now."""
+    EVICTS = "evicts"
+    """It gets that once pods that are evicted for it have gone."""
+    WAITS = "waits"
+    NEVER = "never"
+    """It waits, and no end of other pods helps."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """What is otherwise: these ``queues`` as they would be, and nodes that are ``gone``."""
+
+    queues: Mapping[QueueName, Queue] = field(default_factory=dict)
+    gone: frozenset[NodeName] = frozenset()
+
+
+NO_CHANGE: Final = Change()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fate:
+    """What would become of ``gang``: its new places, or why it has none.
+
+    ``eviction`` tells which pods would go for it. ``refusal`` of a group that runs is about members
+    beyond its minimum.
+    """
+
+    gang: Gang
+    outcome: Outcome
+    places: tuple[Placement | PipelinedPlace, ...] = ()
+    refusal: Refusal | None = None
+    eviction: EvictionPlan | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulated:
+    """The fates of all groups that wait, and evictions for no group, in a ``snapshot``."""
+
+    snapshot: Snapshot
+    fates: Mapping[GroupKey, Fate]
+    evictions: tuple[EvictionPlan, ...] = ()
+
+
+def simulate_steps(
+    snapshot: Snapshot, policies: Policies, *, change: Change = NO_CHANGE, now: float
+) -> Generator[None, None, Simulated]:
+    """What one cycle would do at ``now`` (seconds since the epoch) with the ``change``, in pieces.
+
+    ``snapshot`` tells what runs where an action of ``policies`` evicts. Raises ``KeyError`` with
+    the name of a node that is not there.
+    """
+    asked = changed(snapshot, change)
+    decided = yield from plan_steps(asked, policies, now=now, shapes=None)
+    fates = {gang.key: _fate(gang, decided) for gang in asked.pending}
+    others = tuple(each for each in decided.evictions if not each.preemptor)
+    return Simulated(asked, fates, others)
+
+
+def changed(snapshot: Snapshot, change: Change) -> Snapshot:
+    """``snapshot`` with other queues and without some nodes, whose pods are nowhere then."""
+    made = snapshot
+    if change.queues:
+        made = replace(snapshot, queues={**snapshot.queues, **change.queues})
+    if not change.gone:
+        return made
+    rows = [snapshot.table.index[name] for name in sorted(change.gone)]
+    used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
+    used[rows] = releasing[rows] = 0
+    return replace(
+        made,
+        table=_without(snapshot.table, rows),
+        used=used,
+        releasing=releasing,
+        running=_leaving(snapshot.running, rows),
+        ports={row: ports for row, ports in snapshot.ports.items() if row not in rows},
+    )
+
+
+def _without(table: NodeTable, rows: Collection[int]) -> NodeTable:
+    """The table with these nodes as not ready, which is what a lost node is."""
+    allocatable = table.allocatable.copy()
+    allocatable[list(rows)] = 0
+    nodes = tuple(
+        replace(node, ready=False) if row in rows else node for row, node in enumerate(table.nodes)
+    )
+    open_rows = [row for row in rows if row not in table.cordoned and row not in table.away]
+    return replace(
+        table,
+        nodes=nodes,
+        allocatable=allocatable,
+        total=table.total - table.allocatable[open_rows].sum(axis=0),
+        away=tuple(sorted({*table.away, *rows})),
+        cordoned=tuple(row for row in table.cordoned if row not in rows),
+        generation=_NO_GENERATION,
+    )
+
+
+def _leaving(running: Running, rows: Collection[int]) -> Running:
+    """The pods of these nodes are no victims."""
+    there = np.isin(running.nodes, list(rows))
+    protected = np.where(there & (running.protected == 0), Protection.ENDING, running.protected)
+    return replace(running, protected=protected.astype(np.int8))
+
+
+def _fate(gang: Gang, decided: Plan) -> Fate:
+    refusal = decided.refused.get(gang.key)
+    eviction = next((each for each in decided.evictions if each.preemptor == gang.key), None)
+    if eviction is not None:
+        return Fate(gang, Outcome.EVICTS, eviction.places, refusal, eviction)
+    placed = [each for each in decided.placed if each.gang == gang.key]
+    places = tuple(place for each in placed for place in each.placements)
+    if refusal is None or any(each.whole for each in placed) or _has_its_minimum(gang):
+        return Fate(gang, Outcome.RUNS, places, refusal)
+    outcome = Outcome.WAITS if refusal.never is None else Outcome.NEVER
+    return Fate(gang, outcome, places, refusal)
+
+
+def _has_its_minimum(gang: Gang) -> bool:
+    return gang.inqueue and gang.counts.ready >= gang.min_member and not gang.awaits_members

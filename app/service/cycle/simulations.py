@@ -1,0 +1,161 @@
+"""What if: the planner asked about groups, queues, nodes or a configuration that are not so.
+
+It is asked with what a cycle at this moment would be asked with. Nothing is decided by it, and
+nothing is written.
+"""
+
+import asyncio
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.imagined import Imagined, imagine, on_axis, without_nodes
+from app.cache.gangs.views import ToVector
+from app.core.policy import Policies
+from app.core.simulation import Change, Simulated, simulate_steps
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+from app.model.job import Template
+from app.model.pod import Pod
+from app.model.workload import PodGroup, Queue
+from app.service.configuration import Configuration, evicting
+from app.service.cycle.planner_input import PlannerInput
+from app.service.limits import Limits
+from app.service.ports import Clock
+
+MOST_WAITING: Final = 16
+"""Questions, the one that is being answered included."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewGroup:
+    """A group that is to be imagined: its PodGroup (None: a single pod), and its pods.
+
+    ``templates`` are those of the vcjob that owns it, by role.
+    """
+
+    pod_group: PodGroup | None
+    pods: Sequence[Pod]
+    templates: Mapping[str, Template] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What is otherwise: ``groups`` that come now, ``queues`` as they would be, ``gone`` nodes.
+
+    ``policies`` None: those in force.
+    """
+
+    groups: Sequence[NewGroup] = ()
+    queues: Mapping[QueueName, Queue] = field(default_factory=dict)
+    gone: frozenset[NodeName] = frozenset()
+    policies: Policies | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What a cycle would do now, ``before`` the change and ``after`` it.
+
+    ``asked`` are the groups that the question brings, ``displaced`` those that lose pods with the
+    nodes that are gone.
+    """
+
+    before: Simulated
+    after: Simulated
+    asked: tuple[GroupKey, ...]
+    displaced: tuple[GroupKey, ...]
+
+
+class TooMany(RuntimeError):
+    """So many questions wait already that this one is not taken."""
+
+
+@dataclass(slots=True, eq=False)
+class Simulations:
+    """Answers such questions from the state of this moment, one after the other.
+
+    Plans are made in slices, so that calls of kube-scheduler are answered in between.
+    """
+
+    cache: ClusterCache
+    input: PlannerInput
+    configuration: Configuration
+    limits: Limits
+    clock: Clock
+    _waiting: int = 0
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def ask(self, question: Question) -> Answer:
+        """What would happen.
+
+        Raises `UnknownResource`, `TooMany`, and ``KeyError`` for a node that is not there.
+        """
+        if self._waiting >= MOST_WAITING:
+            raise TooMany(f"{self._waiting} questions wait already; ask again later")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return await self._answer(question)
+        finally:
+            self._waiting -= 1
+
+    async def _answer(self, question: Question) -> Answer:
+        now = self.clock()
+        policies = question.policies or self.configuration.policies
+        running = evicting(policies) or self.configuration.evicts
+        vector = on_axis(self.cache.node_usage.axis)
+        asked = [_imagined(self.cache, each, vector) for each in question.groups]
+        displaced = self._displaced(question.gone, vector)
+        for queue in question.queues.values():
+            for limits in (queue.capability, queue.deserved, queue.guarantee):
+                vector(limits)
+        token = self.input.token(now, running=running)
+        changed = self.input.token(now, running=running, imagined=[*displaced, *asked])
+        before = simulate_steps(token.snapshot, token.policies, now=now)
+        after = simulate_steps(
+            changed.snapshot, policies, change=Change(question.queues, question.gone), now=now
+        )
+        return Answer(
+            await self._drive(before),
+            await self._drive(after),
+            tuple(each.view.key for each in asked),
+            tuple(each.view.key for each in displaced),
+        )
+
+    async def _drive(self, steps: Generator[None, None, Simulated]) -> Simulated:
+        slice_ends = self.clock() + self.limits.slice_s
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                found: Simulated = done.value
+                return found
+            if self.clock() > slice_ends:
+                await asyncio.sleep(0)
+                slice_ends = self.clock() + self.limits.slice_s
+
+    def _displaced(self, gone: frozenset[NodeName], vector: ToVector) -> list[Imagined]:
+        cache = self.cache
+        keys: dict[GroupKey, None] = {}
+        for name in sorted(gone):
+            if name not in cache.node_usage.nodes:
+                raise KeyError(name)
+            for holder in sorted(cache.node_usage.holders(name)):
+                member = cache.members.get(PodUid(holder))
+                kept = cache.slots.find(holder) if member is None else None
+                if member is not None:
+                    keys[member.group] = None
+                elif kept is not None:
+                    keys[kept[0].key] = None
+        groups = (cache.groups[key] for key in keys)
+        return [without_nodes(cache.registry, each, gone, vector=vector) for each in groups]
+
+
+def _imagined(cache: ClusterCache, new: NewGroup, vector: ToVector) -> Imagined:
+    return imagine(
+        cache.registry,
+        pod_group=new.pod_group,
+        pods=new.pods,
+        templates=new.templates,
+        vector=vector,
+    )

@@ -1,0 +1,201 @@
+"""What would happen, asked over HTTP: the planner answers, and nothing is decided."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from app.api.simulate import Simulation
+from app.model.ids import NodeName
+from app.model.workload import Namespace, PriorityClass
+from tests.api.stand import Stand, stand
+from tests.builders import make_amounts, make_queue, make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import run
+
+
+def cluster(*, nodes: int = 2, cpu: int = 4000, conf: str = "") -> Rig:
+    rig = Rig()
+    if conf:
+        assert rig.parts.configuration.load(conf)
+    rig.queue(make_queue("default"))
+    rig.cache.set_namespace(Namespace("default", {}, {}))
+    for number in range(nodes):
+        rig.node(f"n{number}", cpu=cpu)
+    return rig
+
+
+def job(
+    name: str = "j", *, replicas: int = 2, cpu: str = "2", minimum: int = 0, **spec: Any
+) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    task = {"name": "w", "replicas": replicas, "template": template}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": minimum or replicas, "tasks": [task], **spec},
+    }
+
+
+async def asked(at: Stand, *manifests: Mapping[str, Any], **question: Any) -> dict[str, Any]:
+    answer = await at.post("/simulate", {"manifests": list(manifests), **question})
+    assert answer.status_code == 200, answer.text
+    TypeAdapter(Simulation).validate_json(answer.content)
+    found: dict[str, Any] = json.loads(answer.content)
+    return found
+
+
+def test_a_job_that_fits_runs_and_its_places_are_told() -> None:
+    async def scenario() -> None:
+        rig = cluster()
+        async with stand(rig) as at:
+            found = await asked(at, job(replicas=4))
+        assert found["outcome"] == "runs"
+        [fate] = found["asked"]
+        assert sorted(place["node"] for place in fate["places"]) == ["n0", "n0", "n1", "n1"]
+        assert {place["pod"] for place in fate["places"]} == {
+            f"default/j-w-{number}" for number in range(4)
+        }
+        assert not rig.cache.groups
+        assert not rig.api.writes
+        assert rig.has_reservations() == 0
+
+    run(scenario())
+
+
+def test_a_job_that_is_too_large_for_now_waits_and_says_what_it_lacks() -> None:
+    async def scenario() -> None:
+        rig = cluster()
+        rig.pod("busy", node=NodeName("n0"), phase="Running", shape=make_shape(cpu=3000))
+        async with stand(rig) as at:
+            found = await asked(at, job(replicas=4))
+        assert found["outcome"] == "waits"
+        [fate] = found["asked"]
+        assert fate["places"] == []
+        assert "cpu" in fate["text"]
+
+    run(scenario())
+
+
+def test_a_job_that_no_node_can_hold_never_runs() -> None:
+    async def scenario() -> None:
+        async with stand(cluster()) as at:
+            found = await asked(at, job(replicas=1, cpu="5"))
+        assert found["outcome"] == "never"
+        assert found["asked"][0]["reason"]["never"]
+
+    run(scenario())
+
+
+def test_another_capability_lets_a_job_run() -> None:
+    async def scenario() -> None:
+        rig = cluster()
+        rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
+        async with stand(rig) as at:
+            assert (await asked(at, job()))["outcome"] == "never"
+            found = await asked(at, job(), set={"queue/default.capability.cpu": "4"})
+            assert found["outcome"] == "runs"
+
+    run(scenario())
+
+
+def test_a_group_that_waits_is_told_of_when_a_change_lets_it_run() -> None:
+    async def scenario() -> None:
+        rig = cluster()
+        rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
+        rig.gang("g", size=2, shape=make_shape(cpu=2000))
+        async with stand(rig) as at:
+            found = await asked(at, set={"queue/default.capability.cpu": "4"})
+        [other] = found["others"]
+        assert (other["group"], other["before"], other["outcome"]) == ("default/g", "never", "runs")
+
+    run(scenario())
+
+
+def test_pods_of_a_lost_node_go_elsewhere_or_wait() -> None:
+    async def scenario() -> None:
+        rig = cluster()
+        rig.group("g", minimum=1)
+        two = make_shape(cpu=2000)
+        rig.pod("g-0", group="g", node=NodeName("n0"), phase="Running", shape=two)
+        async with stand(rig) as at:
+            found = await asked(at, drain=["n0"])
+            [fate] = found["displaced"]
+            assert (found["outcome"], fate["outcome"]) == ("runs", "runs")
+            assert [place["node"] for place in fate["places"]] == ["n1"]
+            rig.pod("busy", node=NodeName("n1"), phase="Running", shape=make_shape(cpu=3000))
+            assert (await asked(at, drain=["n0"]))["outcome"] == "waits"
+
+    run(scenario())
+
+
+PREEMPTING = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: proportion
+"""
+
+
+def test_another_configuration_would_evict_for_it() -> None:
+    async def scenario() -> None:
+        rig = cluster(nodes=1)
+        rig.group("low", minimum=1)
+        for number in range(2):
+            rig.pod(
+                f"low-{number}",
+                group="low",
+                node=NodeName("n0"),
+                phase="Running",
+                shape=make_shape(cpu=2000),
+            )
+        rig.cache.registry.set_class(PriorityClass("high", 1000))
+        wanted = job(replicas=1, priorityClassName="high")
+        async with stand(rig) as at:
+            assert (await asked(at, wanted))["outcome"] == "waits"
+            found = await asked(at, wanted, conf=PREEMPTING)
+        [fate] = found["asked"]
+        assert (fate["outcome"], fate["action"]) == ("evicts", "preempt")
+        assert len(fate["victims"]) == 1
+        assert [place["node"] for place in fate["places"]] == ["n0"]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "text"),
+    [
+        ({"manifests": "a"}, 400, "the question cannot be read"),
+        ({"manifest": []}, 400, "unknown field"),
+        ({"manifests": [1]}, 400, "document 1 is no object"),
+        ({"manifests": [{"kind": "Job", "apiVersion": "v9"}]}, 400, "Job (v9) is none of"),
+        ({"manifests": [job()], "namespace": "none"}, 404, "there is no namespace none"),
+        ({"manifests": [job(queue="none")]}, 400, "admission refuses it"),
+        ({"manifests": [job(replicas=99_999)]}, 400, "more than 20000 pods"),
+        ({"manifests": [job(cpu="many")]}, 400, "cpu"),
+        ({"set": {"queue/none.weight": "1"}}, 404, "no queue none is known"),
+        ({"set": {"queue/default.weight": "0"}}, 400, "write queue/NAME.capability.cpu=8"),
+        ({"set": {"queue/default.capability.cpu": "-1"}}, 400, "set queue/default.capability.cpu"),
+        ({"set": {"weight": "1"}}, 400, "write queue/NAME.capability.cpu=8"),
+        ({"drain": ["none"]}, 404, "no node none is known"),
+        ({"conf": "tiers: 5"}, 400, "conf:"),
+    ],
+)
+def test_what_cannot_be_asked_says_what_to_write(
+    question: dict[str, Any], status: int, text: str
+) -> None:
+    async def scenario() -> None:
+        async with stand(cluster()) as at:
+            answer = await at.post("/simulate", question)
+            assert (answer.status_code, text in answer.text) == (status, True), answer.text
+
+    run(scenario())
