@@ -148,12 +148,19 @@ def opened(door: Door) -> Iterator[str]:
 
 @contextmanager
 def answering(answer: bytes, status: int = 200) -> Iterator[tuple[str, list[str]]]:
-    """A server that always says the same: its URL, and what it was asked."""
+    """A server that always says the same: its URL, and what it was asked, bodies included."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def do_POST(self) -> None:
+            length = int(self.headers["content-length"])
+            asked.append(f"{self.path} {self.rfile.read(length).decode()}")
             self.send_response(status)
             self.end_headers()
             self.wfile.write(answer)

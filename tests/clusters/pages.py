@@ -18,6 +18,12 @@ class Pages:
         response.raise_for_status()
         return response.json()
 
+    def post(self, path: str, body: Any) -> Any:
+        """JSON of the answer to a question; anything but success is an error."""
+        response = httpx2.post(f"{self.url}{path}", json=body, timeout=30, trust_env=False)
+        assert response.status_code == httpx2.codes.OK, response.text
+        return response.json()
+
     def status(self, path: str) -> int:
         """Status code of a page, 0 when nobody answers."""
         try:

@@ -280,6 +280,11 @@ class Place:
         what = f"{', '.join(groups)} and {pods} pods of them are known"
         wait_until(are_known, timeout_s=_WAIT_S, what=what)
 
+    def wait_seen(self, pods: Iterable[Object]) -> None:
+        """Wait until the extender knows these pods, whose PodGroup may not be there yet."""
+        for pod in pods:
+            self.explain(pod["metadata"]["name"])
+
     def wait_gone(self) -> None:
         """Wait until no pod is left."""
         self.api.until(PODS, lambda left: not left, namespace=self.name, what="all pods gone")

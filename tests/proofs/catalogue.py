@@ -50,6 +50,13 @@ PIECES: tuple[Piece, ...] = (
     *faults("mixed-arrivals", "tests/e2e/test_mixed_arrivals.py", rounds=60, shares=2),
     *faults("taking-room", "tests/e2e/test_taking_room.py", rounds=20),
     *faults("taking-room-kills", "tests/e2e/test_taking_room_kills.py", rounds=20, shares=4),
+    *faults("simulate", "tests/scenarios/test_simulate.py", rounds=20),
+    Piece(
+        "simulate-sandbox",
+        ("tests/scenarios/test_simulate.py",),
+        marked="sandbox",
+        variables={"PUMICE_ROUNDS": "20"},
+    ),
     *faults("outages", "tests/e2e/test_outages.py", rounds=20),
     *faults("waiting", "tests/e2e/test_waiting.py", rounds=20),
     *faults("many-jobs", "tests/controllers/job/test_many_on_the_real_one.py", rounds=20),
