@@ -64,13 +64,13 @@ class CannotImagine(ValueError):
 
 
 class IsMissing(CannotImagine):
-    """It names something that is not there."""
+    """A manifest names something that is not there."""
 
     status = 404
 
 
 class IsThere(CannotImagine):
-    """There is an object of that name."""
+    """An object of that name exists already."""
 
     status = 409
 

@@ -30,23 +30,23 @@ class Outcome(StrEnum):
     """What would become of a group."""
 
     RUNS = "runs"
-    """It gets all that its minimum lacks now."""
+    """The group gets all that its minimum lacks now."""
     EVICTS = "evicts"
-    """It gets that once pods that are evicted for it have gone."""
+    """The group gets that once pods that are evicted for it have gone."""
     WAITS = "waits"
     NEVER = "never"
-    """It waits, and no end of other pods helps."""
+    """The group waits, and no end of other pods helps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class ClusterChange:
     """What is otherwise: these ``queues`` as they would be, and nodes that are ``gone``."""
 
     queues: Mapping[QueueName, Queue] = field(default_factory=dict)
     gone: frozenset[NodeName] = frozenset()
 
 
-NO_CHANGE: Final = Change()
+NO_CHANGE: Final = ClusterChange()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,7 @@ class Simulated:
 
 
 def simulate_steps(
-    snapshot: Snapshot, policies: Policies, *, change: Change = NO_CHANGE, now: float
+    snapshot: Snapshot, policies: Policies, *, change: ClusterChange = NO_CHANGE, now: float
 ) -> Generator[None, None, Simulated]:
     """What one cycle would do at ``now`` (seconds since the epoch) with the ``change``, in pieces.
 
@@ -88,7 +88,7 @@ def simulate_steps(
     return Simulated(asked, fates, others)
 
 
-def changed(snapshot: Snapshot, change: Change) -> Snapshot:
+def changed(snapshot: Snapshot, change: ClusterChange) -> Snapshot:
     """``snapshot`` with other queues and without some nodes, whose pods are nowhere then."""
     made = snapshot
     if change.queues:

@@ -61,7 +61,7 @@ class GangViews:
         file_under(self.bearing, view.key, view, wanted=bearing)
 
     def copy(self) -> "GangViews":
-        """The same views, to which others may be added."""
+        """Copies of all tables, to which other views may be added."""
         return GangViews(*(dict(getattr(self, each.name)) for each in fields(self)))
 
     @property

@@ -13,7 +13,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.imagined import Imagined, imagine, on_axis, without_nodes
 from app.cache.gangs.views import ToVector
 from app.core.policy import Policies
-from app.core.simulation import Change, Simulated, simulate_steps
+from app.core.simulation import ClusterChange, Simulated, simulate_steps
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import Pod
@@ -67,7 +67,7 @@ class Answer:
 
 
 class TooMany(RuntimeError):
-    """So many questions wait already that this one is not taken."""
+    """Too many questions wait already: this one is not taken."""
 
 
 @dataclass(slots=True, eq=False)
@@ -113,7 +113,10 @@ class Simulations:
         changed = self.input.token(now, running=running, imagined=[*displaced, *asked])
         before = simulate_steps(token.snapshot, token.policies, now=now)
         after = simulate_steps(
-            changed.snapshot, policies, change=Change(question.queues, question.gone), now=now
+            changed.snapshot,
+            policies,
+            change=ClusterChange(question.queues, question.gone),
+            now=now,
         )
         return Answer(
             await self._drive(before),
