@@ -221,3 +221,14 @@ class DeviceAsk:
     def said(self) -> Mapping[str, str]:
         """The annotations by key."""
         return dict(self.annotations)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNotes:
+    """What a node says of its devices: annotations, and resources that it has, healthy or not.
+
+    What that means is the matter of a family, as of :class:`DeviceAsk`.
+    """
+
+    annotations: tuple[tuple[str, str], ...] = ()
+    capacity: tuple[tuple[str, int], ...] = ()

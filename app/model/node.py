@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.model.amounts import Amounts
+from app.model.devices import DeviceNotes
 from app.model.ids import NodeName
 
 
@@ -38,6 +39,8 @@ class Node:
     ready: bool = True
     images: Mapping[str, int] | None = None
     """Image name -> size in bytes; None when the node reports none."""
+    devices: DeviceNotes | None = None
+    """The notes of the node about devices that pods share; None: it has none."""
 
     @property
     def is_cordoned(self) -> bool:
@@ -51,6 +54,8 @@ class Node:
         """
         if before is None or (self.labels, self.taints) != (before.labels, before.taints):
             return True
+        if self.devices != before.devices:
+            return True
         had = dict(before.allocatable)
         return any(amount > had.get(name, 0) for name, amount in self.allocatable)
 
@@ -63,4 +68,5 @@ class Node:
             and self.unschedulable == other.unschedulable
             and self.ready == other.ready
             and self.images == other.images
+            and self.devices == other.devices
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.model.amounts import Amounts
+from app.model.devices import DeviceAsk
 from app.model.integers import int64
 from app.model.numa import NumaNeed
 
@@ -162,6 +163,8 @@ class PodShape:
     affinity_layout: "AffinityLayout | None" = None
     numa: NumaNeed | None = None
     """The cpus that it needs for itself; None: none, its class is not Guaranteed."""
+    devices: DeviceAsk | None = None
+    """The extended resources of its containers, by which devices are asked for; None: none."""
 
     def fits_like(self, other: "PodShape") -> bool:
         """Whether room kept for ``other`` serves it: the same requests and the same hard rules.
@@ -177,6 +180,7 @@ class PodShape:
             and self.pod_anti_affinity == other.pod_anti_affinity
             and self.spread == other.spread
             and self.numa == other.numa
+            and self.devices == other.devices
         )
 
     @property

@@ -9,7 +9,7 @@ containers then get nothing, others are tried, so a pod is refused only if there
 or none among the first :data:`MOST_TRIES`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -190,14 +190,12 @@ class _Search:
 
     def _peak(self, at: int) -> Use:
         """The largest moment of the pod on a device, as far as it was chosen."""
-        staying = peak = UNUSED
-        for number in sorted(self._chosen):
-            own = next((each.use for each in self._chosen[number] if each.at == at), UNUSED)
-            if self._need.asks[number].init:
-                peak = peak.peak(staying.plus(own))
-            else:
-                staying = staying.plus(own)
-        return peak.peak(staying)
+        return peak_of(
+            (self._need.asks[number], share.use)
+            for number in sorted(self._chosen)
+            for share in self._chosen[number]
+            if share.at == at
+        )
 
     def _state(self, turn: int) -> tuple[object, ...]:
         """What the rest of the search depends on: devices in equal states are exchangeable."""
@@ -215,6 +213,17 @@ class _Search:
             for at in self._at
         )
         return turn, tuple(states)
+
+
+def peak_of(shares: Iterable[tuple[Ask, Use]]) -> Use:
+    """What a device is charged for containers of a pod, in the order in which they start."""
+    staying = peak = UNUSED
+    for ask, use in shares:
+        if ask.init:
+            peak = peak.peak(staying.plus(use))
+        else:
+            staying = staying.plus(use)
+    return peak.peak(staying)
 
 
 def shares_of(

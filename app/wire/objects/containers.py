@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 from msgspec import Raw, Struct, field
 
 from app.model.amounts import CPU, LARGEST_POD, MEMORY, PODS, Amounts, amounts
+from app.model.device_families import CHOOSING
+from app.model.devices import ContainerLimits, DeviceAsk
 from app.model.numa import NumaNeed, NumaPolicy
 from app.model.shape import HostPort
 from app.wire.errors import Reader
@@ -25,6 +27,9 @@ MARKER: Final = "pumice.sh/gang"
 WHOLE_AT: Final = "spec.resources"
 _OVERHEAD_AT: Final = "spec.overhead"
 _ANY_ADDRESS: Final = "0.0.0.0"
+
+Choosing = tuple[tuple[str, str], ...]
+"""Annotations by which a pod chooses devices, sorted."""
 
 Charged = Callable[[dict[str, int], str], dict[str, int]]
 """What a pod is charged for what its spec asks for at a path (``spec.containers[0].resources``)."""
@@ -113,6 +118,27 @@ def numa_need(containers: Containers, *, whole: Raw, policy: NumaPolicy) -> Numa
         stays = container.stays or not at.startswith("spec.init")
         cpus.append(asked[CPU] // 1000 if stays and asked[CPU] % 1000 == 0 else 0)
     return NumaNeed(policy, tuple(cpus)) if any(cpus) else None
+
+
+def choosing(annotations: Mapping[str, str]) -> Choosing:
+    """The annotations by which a pod chooses devices."""
+    if CHOOSING.isdisjoint(annotations):
+        return ()
+    return tuple(sorted((key, text) for key, text in annotations.items() if key in CHOOSING))
+
+
+def device_ask(containers: Containers, choosing: Choosing) -> DeviceAsk | None:
+    """The extended resources that containers are limited to; None: there are none."""
+    found = []
+    for at, container in containers.each():
+        limits = limited(container.resources, f"{at}.resources")
+        extended = tuple(
+            sorted((name, n) for name, n in limits.items() if "/" in name and name != MARKER)
+        )
+        ends = at.startswith("spec.init") and not container.stays
+        if extended:
+            found.append(ContainerLimits(extended, init=ends))
+    return DeviceAsk(tuple(found), choosing) if found else None
 
 
 def host_ports(containers: Containers, *, host_network: bool) -> tuple[HostPort, ...]:

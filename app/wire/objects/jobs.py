@@ -14,7 +14,7 @@ from app.model.numa import NUMA_POLICY
 from app.model.pod import QUEUE_GATE
 from app.model.topology import asked_by_pod
 from app.wire.errors import Bytes, DecodeError, Reader
-from app.wire.objects import meta
+from app.wire.objects import containers, meta
 from app.wire.objects.meta import ABSENT, MetaJson
 from app.wire.objects.shapes import SpecJson, shape
 
@@ -88,6 +88,7 @@ def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) ->
             pod_labels=labels,
             gates=(),
             numa_policy=task.topology_policy or said.get(NUMA_POLICY, ""),
+            choosing=containers.choosing(said),
         )
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
+from app.model.device_families import CHOOSING, HAMI_CORE_NODE
 from app.model.pod import MIRROR, Owner
 from app.model.topology import PREFERRED, REQUIRED
 from app.wire.errors import DecodeError, Reader
@@ -29,8 +30,9 @@ KEPT_PREFIXES = (
     "scheduling.k8s.io/",
     "pumice.sh/",
     "hccl/",
+    "hami.io/",
 )
-KEPT_KEYS = frozenset({"sla-waiting-time", MIRROR, REQUIRED, PREFERRED})
+KEPT_KEYS = CHOOSING | {"sla-waiting-time", MIRROR, REQUIRED, PREFERRED, HAMI_CORE_NODE}
 
 _INTERNED_LENGTH = 2048
 """Bytes of JSON; longer labels and annotations are nearly always an object's own."""

@@ -6,11 +6,13 @@ from sys import intern
 from msgspec import Struct
 
 from app.model.amounts import LARGEST, Amounts, amounts
+from app.model.device_families import GPUS
 from app.model.ids import NodeName
 from app.model.node import Node, Taint
 from app.wire import quantity
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta
+from app.wire.objects.devices import device_notes
 from app.wire.objects.meta import MetaJson
 
 
@@ -67,6 +69,7 @@ def decode_node(text: Bytes) -> Node:
         unschedulable=bool(spec.unschedulable),
         ready=all(c.status == "True" for c in status.conditions or () if c.type == "Ready"),
         images=_images(status),
+        devices=device_notes(meta.annotations(head.annotations), _gpus(status)),
     )
 
 
@@ -80,6 +83,12 @@ def _allocatable(status: _StatusJson) -> Amounts:
     else:
         found = quantity.read(status.capacity, "status.capacity")
     return amounts({name: max(min(value, LARGEST), 0) for name, value in found.items()})
+
+
+def _gpus(status: _StatusJson) -> Mapping[str, int]:
+    """How many GPUs it has, and their memory, in whatever state they are."""
+    had = status.capacity or {}
+    return quantity.read({name: had[name] for name in GPUS if name in had}, "status.capacity")
 
 
 def _images(status: _StatusJson) -> Mapping[str, int] | None:

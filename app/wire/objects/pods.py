@@ -8,7 +8,7 @@ from app.model.numa import NUMA_POLICY
 from app.model.pod import PLACED_CONDITION, Pod
 from app.wire import times
 from app.wire.errors import Bytes, Reader
-from app.wire.objects import meta
+from app.wire.objects import containers, meta
 from app.wire.objects.meta import MetaJson
 from app.wire.objects.pod_status import StatusJson, conditions_of
 from app.wire.objects.resizes import Resize, resize
@@ -47,6 +47,7 @@ def decode_pod(text: Bytes) -> Pod:
         gates=gates,
         resizing=_resizing(json),
         numa_policy=annotations.get(NUMA_POLICY, ""),
+        choosing=containers.choosing(annotations),
     )
     complaint, refused_for = ("", "") if spec.node_name else _why_not(status)
     return Pod(

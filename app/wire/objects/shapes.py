@@ -78,10 +78,12 @@ def shape(
     gates: tuple[str, ...],
     resizing: Resize | None = None,
     numa_policy: str = "",
+    choosing: containers.Choosing = (),
 ) -> tuple[PodShape, NodeName]:
     """The shape of a pod, and the node that it is pinned to.
 
-    ``numa_policy`` is its annotation :data:`~app.model.numa.NUMA_POLICY`.
+    ``numa_policy`` is its annotation :data:`~app.model.numa.NUMA_POLICY`, ``choosing`` are those by
+    which it chooses devices.
     """
     pinned, rules = affinity.affinity(spec.affinity)
     spread_text = bytes(spec.topology_spread_constraints)
@@ -101,6 +103,7 @@ def shape(
         bytes(spec.resources),
         spec.host_network,
         numa_policy,
+        choosing,
         *_container_key(spec.containers),
         None,
         *_container_key(spec.init_containers),
@@ -115,6 +118,7 @@ def shape(
             pod_labels=pod_labels,
             gated=gated,
             policy=numatopologies.numa_policy(numa_policy),
+            choosing=choosing,
         )
         known = _by_text.keep(key, _by_value.keep(made, made))
     return known, pinned
@@ -136,6 +140,7 @@ def _made(
     pod_labels: Mapping[str, str],
     gated: bool,
     policy: NumaPolicy,
+    choosing: containers.Choosing,
 ) -> PodShape:
     inside = Containers(spec.containers or [], spec.init_containers or [])
     pods = affinity.pod_rules(rules, namespace=namespace, labels=pod_labels)
@@ -156,6 +161,7 @@ def _made(
         spread_identity=(namespace, tuple(sorted(pod_labels.items()))) if looks_at_pods else None,
         affinity_layout=rules.layout if gated else None,
         numa=containers.numa_need(inside, whole=spec.resources, policy=policy),
+        devices=containers.device_ask(inside, choosing),
     )
 
 
