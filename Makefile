@@ -25,6 +25,9 @@ define heading
 	@if [ -n "$$PUMICE_TEST_TALLY" ]; then printf '%s %s\n' "$$(date +%s)" '$(1)' >>$(PARTS); fi
 endef
 
+# Compiled once and not at each start: the tests start our programs hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SUFFIXES:

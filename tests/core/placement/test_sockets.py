@@ -91,7 +91,7 @@ def admits(policy: NumaPolicy, sizes: Cpus, free: Cpus, asked: int) -> bool:
 machines = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6)), min_size=1, max_size=4)
 
 
-@examples(20_000)
+@examples(500)
 @given(st.sampled_from(NumaPolicy), machines, st.integers(1, 20))
 def test_pods_are_admitted_as_kubelets_do(
     policy: NumaPolicy, machine: list[tuple[int, int]], asked: int

@@ -264,7 +264,7 @@ def plainly(rules: NodeGroupRules, group: str, *, strict: bool) -> bool:
     return flag or group in rules.avoided
 
 
-@examples(2000)
+@examples(200)
 @given(rule_sets, st.booleans())
 def test_rules_are_those_of_volcano(rules: NodeGroupRules, strict: bool) -> None:
     expected = [group for group in GROUPS if plainly(rules, group, strict=strict)]

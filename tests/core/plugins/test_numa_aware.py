@@ -262,7 +262,7 @@ def test_an_undone_place_gives_its_cpus_back() -> None:
     assert rig.takes(8)
 
 
-@examples(4000)
+@examples(200)
 @given(st.lists(st.tuples(st.integers(1, 6), st.booleans()), max_size=8))
 def test_what_is_left_is_what_a_fresh_look_finds(steps: list[tuple[int, bool]]) -> None:
     """After any places and roll-backs the node takes what it takes with only the kept ones."""

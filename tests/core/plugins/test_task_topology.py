@@ -248,7 +248,7 @@ ROLES = ("a", "b", "c", "d")
 sets = st.lists(st.lists(st.sampled_from(ROLES), min_size=1, max_size=3, unique=True), max_size=3)
 
 
-@examples(3000)
+@examples(200)
 @given(sets, sets, st.lists(st.tuples(st.sampled_from(ROLES), st.integers(1, 3)), max_size=9))
 def test_buckets_are_those_of_volcano(
     beside: list[list[str]], apart: list[list[str]], wanted: list[tuple[str, int]]
