@@ -171,7 +171,7 @@ def make_snapshot(
 ) -> Snapshot:
     """A snapshot with empty nodes; queues ``root`` and ``default`` exist unless given.
 
-    Queue usage is summed from ``gangs`` (allocated, request, releasing) when not given.
+    Queue usage is summed from ``gangs`` (allocated, request, elastic, releasing) when not given.
     """
     table = fields.pop("table", None) or make_table(nodes, axis=axis)
     known = {q.name: q for q in (make_queue("root"), make_queue("default"), *queues)}
@@ -179,11 +179,12 @@ def make_snapshot(
     sums: dict[str, QueueUsage] = {}
     for gang in gangs:
         at = sums.get(gang.queue, QueueUsage(zero, zero, zero, zero))
+        least = 0 if gang.min_request is None else gang.min_request
         sums[gang.queue] = QueueUsage(
             allocated=at.allocated + gang.allocated,
             request=at.request + gang.request + unadmitted_request(gang),
             inqueue=at.inqueue,
-            elastic=at.elastic,
+            elastic=at.elastic + np.maximum(gang.allocated - least, 0),
             groups=at.groups + 1,
             releasing=at.releasing,
         )

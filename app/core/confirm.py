@@ -1,4 +1,4 @@
-"""Whether decisions of an older plan still fit, as the cluster stands now.
+"""Whether decisions of an older plan fit the limits of queues, as the cluster stands now.
 
 While a cycle plans on its snapshot, limits may be lowered and single gangs be planned on demand.
 What both decided may be too much for a queue or for one above it. So the cycle's decisions are
@@ -18,7 +18,7 @@ from app.core.points import Opened
 from app.core.policy import NodesNow, Policies
 from app.core.tiers import open_policies
 from app.model.gang import Gang, Task
-from app.model.ids import GroupKey
+from app.model.ids import GroupKey, QueueName
 from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
 
@@ -60,6 +60,25 @@ def confirmed(plan: Plan, policies: Policies, *, snapshot: Snapshot, now: float)
         admitted=tuple(key for key in plan.admitted if key in admitted),
         placed=tuple(placed),
     )
+
+
+def queue_waits_for(
+    decided: GangPlacement, policies: Policies, *, snapshot: Snapshot, now: float
+) -> QueueName | None:
+    """The queue of the gang, if only its terminating pods keep it from holding these places.
+
+    Those of queues above it, and below these, are meant too. None also if it may hold the places
+    now, or not even then.
+    """
+    gang = snapshot.gangs.get(decided.gang)
+    if gang is None or gang.queue not in snapshot.queues:
+        return None
+    ledger = Ledger(snapshot)
+    opened = open_policies(policies, ledger, now=now, explain=False)
+    if _place(ledger, opened, gang, decided):
+        return None
+    ledger.ahead = True
+    return gang.queue if _place(ledger, opened, gang, decided) else None
 
 
 def _is_kept_out(gang: Gang, opened: Opened, snapshot: Snapshot, *, votes: bool) -> bool:

@@ -276,7 +276,7 @@ def _evicting(
         activity=activity,
         limits=limits,
         clock=clock,
-        take=planning.publisher.take,
+        publisher=planning.publisher,
     )
     return worker, room
 

@@ -7,12 +7,14 @@ events, and after each cycle, as time alone can end a plan:
 * a victim that does not go, long after its grace period, or that a PodDisruptionBudget or the API
   server keeps, is left alone: the plan is given up, and the planner looks for others. Once only:
   the second time the gang waits;
+* places that their queue, or one above it, may hold only when its terminating pods are gone wait
+  for these, but no longer than for a victim;
 * room that a pod of another scheduler took, or that a node lost, is not waited for: what was
   evicted was in vain, and no pods are evicted for the gang for a while.
 """
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
@@ -24,18 +26,11 @@ from app.model.plan import GangPlacement
 from app.service.activity import Activity
 from app.service.cycle.begun_eviction import KEPT_FOR_NOW, BegunEviction, Fate, Step
 from app.service.cycle.evictions import GROUP_GONE, Evictions
+from app.service.cycle.publishing import Publisher
 from app.service.limits import Limits
 from app.service.ports import Clock
 
 _NAMED: Final = 3
-
-
-class Take(Protocol):
-    """Reserves places; returns whether the live cluster bears them."""
-
-    def __call__(
-        self, decided: GangPlacement, *, now: float, by: Stimulus, generation: int
-    ) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -47,7 +42,7 @@ class EvictionProgress:
     activity: Activity
     limits: Limits
     clock: Clock
-    take: Take
+    publisher: Publisher
 
     def settle(self) -> None:
         """See how far each plan has come."""
@@ -139,7 +134,13 @@ class EvictionProgress:
         placements = self.cache.pipelined.placements(begun.name)
         decided = GangPlacement(group.key, placements, whole=True)
         generation = begun.intent.generation
-        if self.take(decided, now=now, by=Stimulus.EVICTION, generation=generation):
+        queue = self.publisher.queue_waits_for(decided, now=now)
+        if queue is not None:
+            if now - self._gone_since(begun) > self.limits.victim_s:
+                why = f"pods of queue {queue} do not terminate, and with them it is at its limit"
+                self.evictions.give_up(begun, why, now=now, wasted="queue")
+            return
+        if self.publisher.take(decided, now=now, by=Stimulus.EVICTION, generation=generation):
             if begun.intent.admits:
                 self.cache.decisions.admit(group.key)
             self.evictions.placed(begun, now=now)

@@ -18,8 +18,8 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.story import Stimulus
 from app.cache.gangs.views import asks_like
 from app.cache.snapshots.snapshotter import Snapshotter
-from app.core.confirm import confirmed
-from app.model.ids import GroupKey
+from app.core.confirm import confirmed, queue_waits_for
+from app.model.ids import GroupKey, QueueName
 from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
 from app.service.configuration import Configuration
@@ -137,6 +137,13 @@ class Publisher:
         for tell in self.told:
             tell(decided)
         return True
+
+    def queue_waits_for(self, decided: GangPlacement, *, now: float) -> QueueName | None:
+        """The queue that may hold these places only when pods of it have terminated."""
+        if all(usage.releasing is None for usage in self.cache.registry.usage().values()):
+            return None
+        policies, snapshot = self.configuration.policies, self.snapshotter.snapshot()
+        return queue_waits_for(decided, policies, snapshot=snapshot, now=now)
 
     def _as_planned(self, plan: Plan, snapshot: Snapshot) -> Plan:
         """The plan for groups whose PodGroup is the same and asks for the same by now."""
