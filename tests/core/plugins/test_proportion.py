@@ -258,7 +258,8 @@ class TestAdmission:
         assert hooks.enqueueable(claiming("g", cpu=cpu, gib=gib, queue="q")).vote is expected
 
     def test_a_rejection_has_the_numbers_and_volcanos_text(self) -> None:
-        snapshot = snapshot_of(holding("h", cpu=3, queue="q"), queues=(self.QUEUE,))
+        held = holding("h", cpu=3, queue="q", min_request=room(cpu=3))
+        snapshot = snapshot_of(held, queues=(self.QUEUE,))
         hooks, _ = open_plugin("proportion", snapshot)
         assert hooks.enqueueable
         refusal = hooks.enqueueable(claiming("g", cpu=2, gib=200, queue="q")).refusal
