@@ -9,7 +9,7 @@ from app.model.ids import GroupKey, QueueName
 from app.model.parts import Part
 from app.model.placed_pods import Codes, frozen
 from app.model.pod import Pod
-from app.model.resources import Vector
+from app.model.resources import ResourceAxis
 from app.model.running import NO_GROUP, PodKind, Protection, Running
 from tests.builders import AXIS
 
@@ -30,14 +30,11 @@ class Runs:
     saved: float = 0.0
     """Its last checkpoint; 0: none."""
 
-    @property
-    def request(self) -> Vector:
-        return AXIS.vector(self.pod.shape.requests)
 
-
-def make_running(found: Iterable[Runs]) -> Running:
-    """The columns of ``found``."""
+def make_running(found: Iterable[Runs], *, axis: ResourceAxis = AXIS) -> Running:
+    """The columns of ``found``, with resources of ``axis``."""
     those = list(found)
+    requests = [axis.vector(one.pod.shape.requests) for one in those]
     return Running(
         pods=tuple(one.pod for one in those),
         index={one.pod.uid: at for at, one in enumerate(those)},
@@ -45,9 +42,7 @@ def make_running(found: Iterable[Runs]) -> Running:
         gangs=tuple(one.gang for one in those),
         parts=tuple(one.part for one in those),
         queues=Codes.of([one.queue for one in those]),
-        requests=np.array([one.request for one in those], dtype=np.int64).reshape(
-            len(those), len(AXIS)
-        ),
+        requests=np.array(requests, dtype=np.int64).reshape(len(those), len(axis)),
         priorities=np.array([one.pod.priority for one in those], dtype=np.int64),
         created=np.array([one.pod.created for one in those]),
         started=np.array([one.pod.started for one in those]),
@@ -58,6 +53,9 @@ def make_running(found: Iterable[Runs]) -> Running:
         saved=np.array([one.saved or one.pod.started for one in those]),
         grace=np.array([one.pod.grace for one in those]),
         kinds=Codes.of(
-            [PodKind(one.gang, one.part, one.request.tobytes(), one.pod.priority) for one in those]
+            [
+                PodKind(one.gang, one.part, request.tobytes(), one.pod.priority)
+                for one, request in zip(those, requests, strict=True)
+            ]
         ),
     )

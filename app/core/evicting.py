@@ -162,23 +162,22 @@ class Evicting:
         """The candidates at these positions."""
         return Panel(self.ledger.snapshot, self._traits, preemptor, rows)
 
-    def judge(self, preemptor: Preemptor, rows: Rows, *, below: int = -1) -> Judgement:
+    def judge(self, preemptor: Preemptor, rows: Rows) -> Judgement:
         """Which of the candidates at these positions of ``snapshot.running`` may go.
 
-        ``below``: only tiers after that one are asked, as what it let go was not enough. Raises
-        ``KeyError`` for a pod without a group here.
+        Raises ``KeyError`` for a pod without a group here.
         """
-        judged = _Judged(self.panel(preemptor, rows))
+        sorting = _Sorting(self.panel(preemptor, rows))
         for reason, mask in self._disruptions.spared(rows):
-            judged.spare(mask, reason)
-        judged.bind(self._binding)
+            sorting.spare(mask, reason)
+        sorting.bind(self._binding)
         for rule in self._of_pods:
-            judged.ask_pods(rule, self.ledger.snapshot)
+            sorting.ask_pods(rule, self.ledger.snapshot)
         for number, tier in enumerate(self._tiers):
-            if number > below and judged.ask(tier):
-                return judged.judgement(number, self)
-        judged.close()
-        return judged.judgement(None, self)
+            if sorting.ask(tier):
+                return sorting.judgement(number, self)
+        sorting.close()
+        return sorting.judgement(None, self)
 
     def still_allows(self, judgement: Judgement, rows: Collection[int]) -> bool:
         """See :meth:`Judgement.still_allows`."""
@@ -206,14 +205,14 @@ class Evicting:
     def still_may(self, judgement: Judgement, panel: Panel) -> Mask:
         """See :meth:`Leaving.still_may`."""
         may = np.zeros(len(self.ledger.snapshot.running), dtype=np.bool_)
-        judged = _Judged(panel)
+        sorting = _Sorting(panel)
         for reason, mask in self._disruptions.spared(panel.rows):
-            judged.spare(mask, reason)
+            sorting.spare(mask, reason)
         if judgement.tier is not None:
-            judged.bind(self._binding)
-            if not judged.ask(self._tiers[judgement.tier]):
+            sorting.bind(self._binding)
+            if not sorting.ask(self._tiers[judgement.tier]):
                 return may
-        may[panel.rows] = judged.open
+        may[panel.rows] = sorting.left
         return may
 
     def may_go_from(self, at: int) -> float:
@@ -225,20 +224,20 @@ class Evicting:
 
         No plugin is asked whether it lets a candidate go, here or later.
         """
-        judged = _Judged(self.panel(preemptor, rows))
+        sorting = _Sorting(self.panel(preemptor, rows))
         for reason, mask in self._disruptions.spared(rows):
-            judged.spare(mask, reason)
+            sorting.spare(mask, reason)
         for rule in self._of_pods:
-            judged.ask_pods(rule, self.ledger.snapshot)
-        return judged.judgement(None, self)
+            sorting.ask_pods(rule, self.ledger.snapshot)
+        return sorting.judgement(None, self)
 
 
-class _Judged:
-    """What is known of the candidates of a ``panel`` so far; ``open`` ones are not spared."""
+class _Sorting:
+    """What is known of the candidates of a ``panel`` so far; those ``left`` are not spared."""
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
-        self.open: Mask = np.ones(len(panel.rows), dtype=np.bool_)
+        self.left: Mask = np.ones(len(panel.rows), dtype=np.bool_)
         self._spared: Counter[str] = Counter()
         self._binding = _Answers.by_rules((), panel, _bound)
         self._asked: list[_Answers] = []
@@ -246,20 +245,20 @@ class _Judged:
     def bind(self, rules: Sequence[EvictionRule]) -> None:
         """What holds whichever tier decides."""
         self._binding = _Answers.by_rules(rules, self._panel, _bound)
-        self._spare_all(self._binding, self.open)
+        self._spare_all(self._binding, self.left)
 
     def spare(self, mask: Mask, reason: str) -> None:
         """Spare the pods of ``mask``, which may not go."""
-        count = int((mask & self.open).sum())
+        count = int((mask & self.left).sum())
         if count:
             self._spared[reason] += count
-            self.open = self.open & ~mask
+            self.left = self.left & ~mask
 
     def ask_pods(self, rule: EvictionRule, snapshot: Snapshot) -> None:
         """Let a rule about single pods say no."""
         panel = self._panel
         refused = np.zeros(len(panel.rows), dtype=np.bool_)
-        for at in np.flatnonzero(self.open).tolist():
+        for at in np.flatnonzero(self.left).tolist():
             candidate = Candidate.of(snapshot, int(panel.rows[at]))
             refused[at] = rule.allows(panel.preemptor, candidate) is False
         self.spare(refused, rule.spares)
@@ -268,7 +267,7 @@ class _Judged:
         """Whether the ``tier`` lets some candidate go."""
         answers = _Answers.by_rules(tier, self._panel, _answer)
         self._asked.append(answers)
-        goes = self.open & answers.which([bool(answer.rules) for answer in answers.answers])
+        goes = self.left & answers.which([bool(answer.rules) for answer in answers.answers])
         if not goes.any():
             return False
         self.close(~goes)
@@ -276,7 +275,7 @@ class _Judged:
 
     def judgement(self, tier: int | None, evicting: Evicting) -> Judgement:
         """What was found."""
-        rows = self._panel.rows[self.open]
+        rows = self._panel.rows[self.left]
         return Judgement(
             preemptor=self._panel.preemptor,
             allowed=rows,
@@ -287,11 +286,11 @@ class _Judged:
         )
 
     def _told(self) -> list[str]:
-        """The rules that let the open ones go."""
+        """The rules that let those go that are left."""
         if not self._asked:
-            return [""] * int(self.open.sum())
+            return [""] * int(self.left.sum())
         decided, binding = self._asked[-1], self._binding
-        pairs = decided.of[self.open] * len(binding.answers) + binding.of[self.open]
+        pairs = decided.of[self.left] * len(binding.answers) + binding.of[self.left]
         different, of = np.unique(pairs, return_inverse=True)
         texts: list[str] = []
         for pair in different.tolist():
@@ -302,7 +301,7 @@ class _Judged:
 
     def close(self, mask: Mask | None = None) -> None:
         """Spare those of ``mask``, or all of them, by the first tier that says why."""
-        mask = self.open if mask is None else mask
+        mask = self.left if mask is None else mask
         for answers in self._asked:
             self._spare_all(answers, mask)
         self.spare(mask, NO_RULE)

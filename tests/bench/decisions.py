@@ -20,23 +20,27 @@ from app.core.planner import plan_steps
 from app.core.policy import Policies
 from app.core.tiers import build
 from app.model.gang import Counts, Gang
-from app.model.ids import NodeName, QueueName
-from app.model.parts import Part
-from app.model.placed_pods import Codes, frozen
+from app.model.ids import QueueName
 from app.model.plan import Plan
-from app.model.resources import ResourceAxis
-from app.model.running import PodKind, Running
-from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 from app.model.workload import GroupPhase
 from app.wire.scheduler_conf import parse_scheduler_conf
-from tests.bench.full_clusters import Full, Group, Request, gpus, mixed, uniform
+from tests.bench.full_clusters import (
+    AXIS,
+    GPU,
+    NOW,
+    Full,
+    Group,
+    Request,
+    gpus,
+    mixed,
+    running_of,
+    shape_of,
+    uniform,
+)
 from tests.bench.planner import settle, table_of
-from tests.builders import make_gang, make_node, make_pod, make_queue, make_snapshot, make_task
+from tests.builders import make_gang, make_node, make_queue, make_snapshot, make_task
 
-GPU = "nvidia.com/gpu"
-AXIS = ResourceAxis().covering((GPU,))
-NOW = 1_000_000.0
 SEEDS = 5
 ROUNDS = 3
 HIGH = 5_000
@@ -60,7 +64,7 @@ class Case:
     @property
     def waiting(self) -> Gang:
         """The gang."""
-        shape = _shape(self.request)
+        shape = shape_of(self.request)
         return make_gang(
             "new",
             waiting=tuple(
@@ -103,7 +107,7 @@ def snapshot_of(full: Full, waiting: Gang, queues: Sequence[str]) -> Snapshot:
     Its queue asks for more than the cluster has, so it deserves as much as any.
     """
     gangs = [_gang(f"g{at}", each, queues[at % len(queues)]) for at, each in enumerate(full.groups)]
-    running = _running(full.groups, gangs)
+    running = running_of(full.groups, gangs)
     used = np.zeros((len(full.sizes), len(AXIS)), dtype=np.int64)
     np.add.at(used, running.nodes, running.requests)
     more = make_gang("more", axis=AXIS, queue=waiting.queue, request=np.full(len(AXIS), 1 << 40))
@@ -121,11 +125,6 @@ def snapshot_of(full: Full, waiting: Gang, queues: Sequence[str]) -> Snapshot:
     )
 
 
-def _shape(request: Request) -> PodShape:
-    amounts = zip(("cpu", "memory", "pods", GPU), request, strict=True)
-    return PodShape(requests=tuple((name, amount) for name, amount in amounts if amount))
-
-
 def _gang(name: str, group: Group, queue: str) -> Gang:
     count = len(group.nodes)
     held = np.array(group.request, dtype=np.int64) * count
@@ -141,54 +140,6 @@ def _gang(name: str, group: Group, queue: str) -> Gang:
         request=held,
         role_ready={"": count},
         role_valid={"": count},
-    )
-
-
-def _running(groups: Sequence[Group], gangs: Sequence[Gang]) -> Running:
-    of = [
-        (gang, group, node)
-        for gang, group in zip(gangs, groups, strict=True)
-        for node in group.nodes
-    ]
-    count, part = len(of), Part("")
-    shapes = {group.request: _shape(group.request) for group in groups}
-    pods = tuple(
-        make_pod(
-            f"{gang.name}-{at}",
-            shape=shapes[group.request],
-            node=NodeName(f"n{node:04}"),
-            phase="Running",
-            priority=group.priority,
-            created=NOW - group.since,
-            started=NOW - group.since,
-        )
-        for at, (gang, group, node) in enumerate(of)
-    )
-    requests = np.array([group.request for _, group, _ in of], dtype=np.int64)
-    started = np.array([pod.started for pod in pods])
-    return Running(
-        pods=pods,
-        index={pod.uid: at for at, pod in enumerate(pods)},
-        nodes=frozen([node for *_, node in of]),
-        gangs=tuple(gang.key for gang, *_ in of),
-        parts=(part,) * count,
-        queues=Codes.of([gang.queue for gang, *_ in of]),
-        requests=requests,
-        priorities=np.array([pod.priority for pod in pods], dtype=np.int64),
-        created=started,
-        started=started,
-        counted=np.ones(count, dtype=np.bool_),
-        bound=np.ones(count, dtype=np.bool_),
-        releasing=np.zeros(count, dtype=np.bool_),
-        protected=np.zeros(count, dtype=np.int8),
-        saved=started,
-        grace=np.full(count, 30.0),
-        kinds=Codes.of(
-            [
-                PodKind(gang.key, part, row.tobytes(), pod.priority)
-                for (gang, *_), row, pod in zip(of, requests, pods, strict=True)
-            ]
-        ),
     )
 
 

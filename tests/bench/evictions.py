@@ -24,18 +24,23 @@ from app.core.victims.solver import bound_on, solve
 from app.core.victims.units import Unit, cost_of, lost_work, units_of, work_since
 from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey
-from app.model.parts import Part
-from app.model.placed_pods import Codes, frozen
 from app.model.resources import Mask, Matrix, Rows, Vector
 from app.model.running import Running
 from tests.bench import decisions
-from tests.bench.full_clusters import Full, Group, Request, gpus, mixed, uniform
+from tests.bench.full_clusters import (
+    NOW,
+    Full,
+    Group,
+    Request,
+    gpus,
+    mixed,
+    running_of,
+    uniform,
+)
 from tests.bench.planner import machine, settle, table_of
-from tests.builders import make_gang, make_pod
+from tests.builders import make_gang
 
 SEEDS = 10
-NOW = 1_000_000.0
-POD = make_pod()
 COLUMNS = ("case", "units", "victims", "gangs", "median", "p99", "lost/bound", "pods/bound")
 
 
@@ -55,34 +60,11 @@ class Cluster:
         """The pods of ``full``; the youngest one goes first."""
         groups = full.groups
         gangs = [_gang(f"g{at}", group) for at, group in enumerate(groups)]
-        where = [(at, node) for at, group in enumerate(groups) for node in group.nodes]
-        requests = np.array([groups[at].request for at, _ in where], dtype=np.int64)
+        running = running_of(groups, gangs)
         room = np.array(full.sizes, dtype=np.int64)
         total = room.sum(axis=0)
-        for (_, node), request in zip(where, requests, strict=True):
-            room[node] -= request
-        started = np.array([NOW - groups[at].since for at, _ in where])
-        count = len(where)
-        running = Running(
-            pods=(POD,) * count,
-            index={},
-            nodes=frozen([node for _, node in where]),
-            gangs=tuple(gangs[at].key for at, _ in where),
-            parts=(Part(""),) * count,
-            queues=Codes.of([None] * count),
-            requests=requests,
-            priorities=np.array([groups[at].priority for at, _ in where]),
-            created=started,
-            started=started,
-            counted=np.ones(count, dtype=np.bool_),
-            bound=np.ones(count, dtype=np.bool_),
-            releasing=np.zeros(count, dtype=np.bool_),
-            protected=np.zeros(count, dtype=np.int8),
-            saved=started,
-            grace=np.zeros(count),
-            kinds=Codes.of([None] * count),
-        )
-        found = np.lexsort((-started, running.priorities))
+        np.subtract.at(room, running.nodes, running.requests)
+        found = np.lexsort((-running.started, running.priorities))
         accounts = {gang.key: GangAccount.of(gang) for gang in gangs}
         by_key = {gang.key: gang for gang in gangs}
         return cls(running, room, found, by_key, accounts, total)
@@ -185,7 +167,7 @@ def least(case: Case, cluster: Cluster, units: Sequence[Unit], found: Solution) 
     """
     wanted = case.wanted(cluster)[0]
     highest = cost_of(found.units).priority
-    single = [unit for unit in units if not unit.ends_gang and unit.priority <= highest]
+    single = [unit for unit in units if not unit.whole and unit.priority <= highest]
     there = places_on(cluster.room, wanted)
     lacking = wanted.count - int(there.sum())
     on: dict[int, list[Unit]] = {}

@@ -4,6 +4,18 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.model.gang import Gang
+from app.model.ids import NodeName
+from app.model.resources import ResourceAxis
+from app.model.running import Running
+from app.model.shape import PodShape
+from tests.builders import make_pod
+from tests.running import Runs, make_running
+
+GPU = "nvidia.com/gpu"
+AXIS = ResourceAxis().covering((GPU,))
+NOW = 1_000_000.0
+
 Request = tuple[int, int, int, int]
 """Milli-CPU, MiB, pods, GPUs."""
 
@@ -25,6 +37,31 @@ class Full:
 
     sizes: Sequence[Request]
     groups: Sequence[Group]
+
+
+def shape_of(request: Request) -> PodShape:
+    """What a pod asks for."""
+    amounts = zip(("cpu", "memory", "pods", GPU), request, strict=True)
+    return PodShape(requests=tuple((name, amount) for name, amount in amounts if amount))
+
+
+def running_of(groups: Sequence[Group], gangs: Sequence[Gang]) -> Running:
+    """The pods of ``groups``, each of which is the gang beside it."""
+    shapes = {group.request: shape_of(group.request) for group in groups}
+    found: list[Runs] = []
+    for gang, group in zip(gangs, groups, strict=True):
+        for node in group.nodes:
+            pod = make_pod(
+                f"{gang.name}-{len(found)}",
+                shape=shapes[group.request],
+                node=NodeName(f"n{node:04}"),
+                phase="Running",
+                priority=group.priority,
+                created=NOW - group.since,
+                started=NOW - group.since,
+            )
+            found.append(Runs(pod, node, gang.key, gang.queue, counted=True))
+    return make_running(found, axis=AXIS)
 
 
 def uniform(dice: random.Random) -> Full:

@@ -95,14 +95,6 @@ class TestTiers:
         assert found.allowed.tolist() == []
         assert found.spared == (Spared(NO_RULE, 3),)
 
-    def test_tiers_below_the_one_that_decided_are_asked_on_demand(self) -> None:
-        evicting, _ = opened(THREE, (rule("x", {"a-0": True}),), (rule("y", YES),))
-        first = evicting.judge(preemptor(NEW), np.arange(3))
-        assert first.tier == 0
-        second = evicting.judge(preemptor(NEW), np.arange(3), below=first.tier)
-        assert set(names(second, THREE)) == {"a-0", "b-0", "c-0"}
-        assert evicting.judge(preemptor(NEW), np.arange(3), below=1).tier is None
-
     def test_a_no_that_binds_counts_in_every_tier(self) -> None:
         binding = rule("share", {"a-0": False, "b-0": True}, binds=True)
         found = judge(THREE, (rule("x", YES),), (binding,))

@@ -1,6 +1,5 @@
 """Room that is freed by evictions, in a queue that pods are still terminating in."""
 
-
 import pytest
 
 from app.model.ids import NodeName, QueueName

@@ -104,7 +104,7 @@ def _order(sets: Sets, units: Sequence[Unit]) -> NDArray[np.intp]:
     priority = np.full(len(sets), NO_PRIORITY, dtype=np.int64)
     for at, unit in enumerate(units):
         there = _bit(sets, at)
-        gangs += there * unit.ends_gang
+        gangs += there * unit.whole
         lost += there * unit.lost
         pods += there * len(unit.pods)
         priority = np.where(there, np.maximum(priority, unit.priority), priority)

@@ -17,7 +17,7 @@ def least_cost(units: Sequence[Unit], freed: Matrix, short: Vector) -> SetCost:
     Each unit frees its row of ``freed``, shape ``(U, R)``. Any part of a unit may free its part, at
     its part of the cost.
     """
-    ends = np.array([unit.ends_gang for unit in units], dtype=np.bool_)
+    ends = np.array([unit.whole for unit in units], dtype=np.bool_)
     priorities = np.array([unit.priority for unit in units], dtype=np.int64)
     lost = np.array([unit.lost for unit in units], dtype=np.int64)
     pods = np.array([len(unit.pods) for unit in units], dtype=np.int64)

@@ -73,7 +73,7 @@ class Stock:
         sizes = np.fromiter(map(len, pods), dtype=np.intp, count=len(units))
         flat = np.fromiter(chain.from_iterable(pods), dtype=np.intp, count=int(sizes.sum()))
         costs = np.empty((len(units), 3), dtype=np.int64)
-        costs[:, 0] = [unit.ends_gang for unit in units]
+        costs[:, 0] = [unit.whole for unit in units]
         costs[:, 1] = [unit.lost for unit in units]
         costs[:, 2] = sizes
         of_unit = np.repeat(np.arange(len(units), dtype=np.intp), sizes)

@@ -32,15 +32,14 @@ _MILLIONTHS = 1e6
 class Unit(NamedTuple):
     """``pods`` are positions in ``snapshot.running``, in ascending order.
 
-    ``ends_gang``: by their loss a gang of more than one ends. ``whole``: they are all members of
-    ``gang``. ``spare``: so many units of the gang that are not ``whole`` may go together.
+    ``whole``: they are all members of ``gang``, which is of more than one and ends by their loss.
+    ``spare``: so many units of the gang that are not ``whole`` may go together.
     ``priority`` is the highest of a pod and its group. ``lost`` is the work that is lost, in
     millionths of the cluster times seconds (:func:`lost_work`).
     """
 
     pods: tuple[int, ...]
     gang: GroupKey
-    ends_gang: bool
     whole: bool
     spare: int
     priority: int
@@ -48,7 +47,7 @@ class Unit(NamedTuple):
 
     def kind(self, *, single: bool) -> str:
         """``gang``, ``single`` (its gang is but one pod) or ``surplus``."""
-        if self.ends_gang:
+        if self.whole:
             return "gang"
         return "single" if single else "surplus"
 
@@ -76,7 +75,7 @@ def cost_of(units: Iterable[Unit]) -> SetCost:
     """The cost of ``units``, none of which has a pod of another one."""
     gangs, priority, lost, pods = 0, NO_PRIORITY, 0, 0
     for unit in units:
-        gangs += unit.ends_gang
+        gangs += unit.whole
         priority = max(priority, unit.priority)
         lost += unit.lost
         pods += len(unit.pods)
@@ -151,13 +150,12 @@ def units_of(
             )
         for at in singles:
             priority = max(priorities[at], base)
-            single[at] = Unit((at,), key, False, False, spare, priority, work[at])
+            single[at] = Unit((at,), key, False, spare, priority, work[at])
         stays = bool(come) or _has_grown(gang, account_of(gang))
         if not (alone or stays) and len(members) == sizes[key]:
             whole[members[-1]] = Unit(
                 pods=tuple(sorted(members)),
                 gang=key,
-                ends_gang=True,
                 whole=True,
                 spare=spare,
                 priority=max(base, *(priorities[at] for at in members)),

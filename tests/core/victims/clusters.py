@@ -223,12 +223,12 @@ def units_of(cluster: Cluster) -> list[Unit]:
         spare = size if group.minimum <= 1 else size - group.minimum
         if spare > 0:
             units += [
-                Unit((pod,), key, False, False, spare, group.priority, cluster.pods[pod][1].lost)
+                Unit((pod,), key, False, spare, group.priority, cluster.pods[pod][1].lost)
                 for pod in mine
             ]
         if group.minimum > 1:
             lost = sum(member.lost for member in group.members)
-            units.append(Unit(tuple(mine), key, True, True, 0, group.priority, lost))
+            units.append(Unit(tuple(mine), key, True, 0, group.priority, lost))
     return units
 
 

@@ -17,7 +17,7 @@ def unit(
 ) -> Unit:
     first = number * 10
     gang = group_key("default", f"g{number}")
-    return Unit(tuple(range(first, first + pods)), gang, ends, ends, 1, priority, lost)
+    return Unit(tuple(range(first, first + pods)), gang, ends, 1, priority, lost)
 
 
 @st.composite
