@@ -9,7 +9,7 @@ from app.model.ids import GroupKey, QueueName
 from app.model.parts import Part
 from app.model.placed_pods import Codes, frozen
 from app.model.pod import Pod
-from app.model.resources import ResourceAxis
+from app.model.resources import ResourceAxis, Vector
 from app.model.running import NO_GROUP, PodKind, Protection, Running
 from tests.builders import AXIS
 
@@ -29,6 +29,10 @@ class Runs:
     protected: Protection = Protection.NONE
     saved: float = 0.0
     """Its last checkpoint; 0: none."""
+
+    @property
+    def request(self) -> Vector:
+        return AXIS.vector(self.pod.shape.requests)
 
 
 def make_running(found: Iterable[Runs], *, axis: ResourceAxis = AXIS) -> Running:

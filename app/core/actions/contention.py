@@ -44,24 +44,28 @@ _PIECE = 32
 
 
 def contend(cycle: Cycle, action: EvictionAction) -> Steps:
-    """Evict for gangs that lack their minimum, queue by queue and gang by gang."""
+    """Evict for gangs that lack their minimum, queue by queue and gang by gang.
+
+    Before all others come gangs that lost members of it.
+    """
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+    torn: list[Gang] = []
     contest = _Contest(cycle, action)
     for number, gang in enumerate(cycle.pending):
         if _may_preempt(cycle, gang):
-            turns.add(Backlog(gang))
+            if gang.partial and gang.as_it_was is gang:
+                torn.append(gang)
+            else:
+                turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
     turns.start()
     with cycle.as_held():
+        for gang in sorted(torn, key=cycle.opened.gang_key):
+            yield from contest.take_up(Backlog(gang))
         while (queue := turns.queue()) is not None:
-            backlog = turns.take(queue)
-            gang = backlog.gang
-            yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
-            with cycle.kept_room_of(gang):
-                contest.evict_for(backlog)
+            yield from contest.take_up(turns.take(queue))
             turns.done(queue)
-            yield
 
 
 def _may_preempt(cycle: Cycle, gang: Gang) -> bool:
@@ -96,6 +100,14 @@ class _Contest:
     def work(self) -> Work:
         """What running pods lose; few cycles ever ask."""
         return Work.of(self.cycle)
+
+    def take_up(self, backlog: Backlog) -> Steps:
+        """Sort the members of one gang, and evict for it."""
+        cycle, gang = self.cycle, backlog.gang
+        yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
+        with cycle.kept_room_of(gang):
+            self.evict_for(backlog)
+        yield
 
     def evict_for(self, backlog: Backlog) -> None:
         """Evict for one gang, or say in its reason why no eviction helps."""

@@ -1,7 +1,9 @@
 """preempt: a gang takes the room of pods of lower priority in its queue."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from app.model.eviction import EvictionAction
 from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName, group_key
 from app.model.parts import Part, SubGroup, SubGroupPolicy
+from app.model.reached import MEMBERS
 from app.model.reason import Cause
 from app.model.running import Protection
 from app.model.shape import PodShape
@@ -501,3 +504,35 @@ def test_a_pod_of_lower_priority_goes_all_the_same_where_another_scheduler_may_t
         coveting=(sized(1, node_selector=(("zone", "a"),)),),
     )
     assert victims(outcome) == {"low-0"}
+
+
+# --- gangs below their minimum --------------------------------------------------------------------
+
+
+def torn(name: str, **fields: Any) -> Gang:
+    """One of two members runs, and the other one waits to come again."""
+    rest = gang_of(name, 1, partial=True, min_member=2, **fields)
+    return replace(rest, counts=replace(rest.counts, running=1))
+
+
+def test_a_gang_that_lost_a_member_evicts_before_a_new_one() -> None:
+    new, low = gang_of("new", 1, priority=9), running_gang("low", [0])
+    outcome = contended(new, torn("torn", priority=5), running=[low], nodes=cores(1), by=BY)
+    assert [plan.preemptor for plan in outcome.plan.evictions] == [group_key("default", "torn")]
+
+
+def test_a_gang_that_lost_a_member_takes_no_pod_that_ranks_above_it() -> None:
+    low = running_gang("low", [0], priority=5)
+    outcome = contended(torn("torn", priority=5), running=[low], nodes=cores(1), by=BY)
+    assert victims(outcome) == set()
+
+
+def test_a_gang_that_lost_a_member_takes_its_turn_for_a_minimum_that_was_raised_meanwhile() -> None:
+    raised = replace(
+        torn("torn", priority=5), waiting=members("torn", 2), min_member=3, owed=Counter({MEMBERS: 2})
+    )
+    low = [running_gang(f"low{at}", [at]) for at in range(3)]
+    new = gang_of("new", 2, priority=9)
+    outcome = contended(new, raised, running=low, nodes=cores(1, 1, 1), by=BY)
+    assert len(eviction_for(outcome, "new").victims) == 2
+    assert victims(outcome) == {victim.name for victim in eviction_for(outcome, "new").victims}
