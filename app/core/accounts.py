@@ -1,5 +1,6 @@
 """What queues and gangs hold in a cycle, and what a gang loses to its queue's sums by evictions."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -149,6 +150,15 @@ class GangAccount:
     def lost(self) -> Vector | int:
         """What evicted members held."""
         return 0 if self.losses is None else self.losses.held
+
+    def existing(self, gang: Gang) -> tuple[int, Counter[str]]:
+        """Members with a place without the slots of ``gang``, in all and by role.
+
+        Only these keep the minimum of a gang that loses pods.
+        """
+        roles = Counter(self.role_ready)
+        roles.subtract(gang.role_slots)
+        return self.ready - gang.counts.slots, roles
 
     @classmethod
     def of(cls, gang: Gang) -> "GangAccount":

@@ -86,13 +86,17 @@ def contended(
     *waiting: Gang,
     running: Sequence[RunningGang] = (),
     foreign: Sequence[Runs] = (),
+    kept: Sequence[int] = (),
     nodes: Sequence[Node],
     queues: Sequence[Queue] = (),
     by: Policies,
     now: float = 10.0,
     **snapshot: Any,
 ) -> Outcome:
-    """A cycle for the ``waiting`` gangs on nodes where those ``running`` have their room."""
+    """A cycle for the ``waiting`` gangs on nodes where those ``running`` have their room.
+
+    On the nodes of the rows ``kept`` a core is kept for a slot.
+    """
     there = [one for each in running for one in each.runs] + list(foreign)
     table = make_table(tuple(nodes))
     used, releasing = np.zeros_like(table.allocatable), np.zeros_like(table.allocatable)
@@ -100,6 +104,8 @@ def contended(
         used[one.node] += one.request
         if one.pod.deleting:
             releasing[one.node] += one.request
+    for row in kept:
+        used[row] += vector(cpu=1, pods=1)
     gangs = (*waiting, *(each.gang for each in running))
     outcome = cycle(
         *gangs,

@@ -40,14 +40,15 @@ def spares(
 ) -> bool:
     """Whether ``gang``, as its ``account`` stands, has its minimum without the members ``leaving``.
 
-    They are told by what they count for, and so are those ``coming`` in their stead.
+    They are told by what they count for, and so are those ``coming`` in their stead. Slots count
+    for nothing.
     """
-    if account.ready + len(coming) - len(leaving) < gang.min_member:
+    there, roles = account.existing(gang)
+    if there + len(coming) - len(leaving) < gang.min_member:
         return False
     if not (gang.role_minimums or gang.sub_groups):
         return True
     come, gone = Counter(coming), Counter(leaving)
-    roles = Counter(account.role_ready)
     roles.update(by_role(come))
     roles.subtract(by_role(gone))
     sub_groups = Counter(account.sub_group_ready)

@@ -196,6 +196,7 @@ class _Writer:
 
     def _preemptor(self) -> Json:
         gang, domain = self.gang, self.decision.domain
+        account = self.ledger.gang(gang)
         return {
             "group": gang.key,
             "queue": gang.queue,
@@ -203,7 +204,7 @@ class _Writer:
             "admits": self.decision.admits,
             "domain": None if domain is None else self._domain(domain),
             "minimum": _minimum(gang),
-            "has": _held(self.ledger.gang(gang)),
+            "has": _held(account.ready, account.role_ready, account),
             "places": [
                 self._place(task, shape, row)
                 for shape, tasks in enumerate(self.decision.tasks)
@@ -293,6 +294,7 @@ class _Writer:
     def _victim_gang(self, key: GroupKey) -> Json:
         gang = self.snapshot.gangs[key]
         account = self.ledger.gang(gang)
+        members, roles = account.existing(gang)
         return {
             "queue": gang.queue,
             "priority": gang.priority,
@@ -300,8 +302,8 @@ class _Writer:
             "endsWhole": gang.ends_whole,
             "running": self.sizes[key],
             "minimum": _minimum(gang),
-            "has": _held(account),
-            "left": account.ready - self.lost[key],
+            "has": _held(members, roles, account),
+            "left": members - self.lost[key],
         }
 
     def _budgets(self) -> Iterator[Json]:
@@ -373,13 +375,13 @@ def _minimum(gang: Gang) -> Json:
     }
 
 
-def _held(account: GangAccount) -> Json:
+def _held(members: int, roles: Mapping[str, int], account: GangAccount) -> Json:
     sub_groups: dict[str, dict[str, int]] = {}
     for (policy, values), count in account.sub_group_ready.items():
         sub_groups.setdefault(policy, {})[values] = count
     return {
-        "members": account.ready,
-        "roles": dict(account.role_ready),
+        "members": members,
+        "roles": dict(roles),
         "subGroups": sub_groups,
     }
 

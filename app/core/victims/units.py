@@ -182,7 +182,7 @@ def _beyond_minimum(
     """The members that may go by themselves, and how many of them at most."""
     if gang.ends_whole:
         return (), 0
-    spare = account.ready + len(coming) - gang.min_member
+    spare = account.existing(gang)[0] + len(coming) - gang.min_member
     if spare <= 0:
         return (), 0
     parts = {running.parts[at] for at in members}

@@ -35,7 +35,8 @@ def test_a_gang_that_can_do_without_the_member_that_fits_no_node_is_not() -> Non
 
 def test_the_first_member_that_fits_no_node_is_told_of_whatever_their_order() -> None:
     queue = make_queue("default", capability=make_amounts(cpu=4000))
-    has = make_gang("has", phase=GroupPhase.RUNNING, allocated=vector(cpu=4, pods=4))
+    four = vector(cpu=4, pods=4)
+    has = make_gang("has", phase=GroupPhase.RUNNING, allocated=four, min_request=four)
     unable = members("a", 1, cpu=9, role="a") + members("b", 1, cpu=8, role="b")
     for waiting in (unable, unable[::-1]):
         gang = make_gang(

@@ -18,6 +18,7 @@ from tests.core.plugins.sessions import (
     claiming,
     holding,
     open_plugin,
+    room,
     sized_task,
 )
 
@@ -88,7 +89,8 @@ def test_the_cluster_itself_is_no_limit() -> None:
 
 
 def test_a_group_must_fit_every_queue_above() -> None:
-    hooks, ledger = opened(TREE, holding("d", cpu=4, queue="dev"))
+    held = holding("d", cpu=4, queue="dev", min_request=room(cpu=4))
+    hooks, ledger = opened(TREE, held)
     assert hooks.enqueueable
     assert hooks.allocatable
     assert hooks.enqueueable(claiming("fits", cpu=2, queue="prod")).vote is Vote.PERMIT
