@@ -23,6 +23,7 @@ from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.losses import Losses
 from app.cache.reserved.reservations import Reservations
+from app.model.exchange import ANY_EQUAL, NO_EXCHANGE, Exchange
 from app.model.ids import NO_NODE, NO_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.reason import TAKEN
@@ -34,11 +35,12 @@ _UNPLACED = frozenset({MemberState.WAITING, MemberState.GATED})
 
 @dataclass(frozen=True, slots=True)
 class Vacated:
-    """What a member of a group had on a node until it ended or went."""
+    """What a member of a group had on a node until it ended or went, of that class of exchange."""
 
     group: GroupKey
     pod: Pod
     node: NodeName
+    exchange: Exchange
 
 
 class Pods:
@@ -126,11 +128,15 @@ class Pods:
             self._replace(old, pod, now=now)
 
     def _newcomer(self, pod: Pod, *, observed: bool, now: float) -> Member:
-        """A pod that is seen for the first time, with what a process before this one left on it."""
+        """A pod that is seen for the first time, with what a process before this one left on it.
+
+        A place that this process has not given is exchanged with no other.
+        """
         return Member(
             pod,
             pod.group,
             task_of(pod, self._node_usage.vector),
+            exchange=NO_EXCHANGE if pod.node else ANY_EQUAL,
             since=now,
             refused=bool(pod.complaint),
             hinted=pod.left_nomination,
@@ -188,7 +194,7 @@ class Pods:
     def _vacate(self, member: Member, node: NodeName) -> None:
         """Take away what the member had on ``node``."""
         if node and member.pod.grouped:
-            self.vacated.append(Vacated(member.group, member.pod, node))
+            self.vacated.append(Vacated(member.group, member.pod, node, member.exchange))
 
     def _is_past(self, pod: Pod) -> bool:
         """Whether the pod is gone or over, though kube-scheduler does not know that yet."""

@@ -7,17 +7,22 @@ from app.model.eviction import EvictionPlan
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.reason import Refusal
 from app.model.resources import Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """``task`` (a pod or a slot) goes to ``node``, a place of that class of ``exchange``."""
+    """``task`` (a pod or a slot) goes to ``node``, a place of that class of ``exchange``.
+
+    ``sub_group`` is the one that a slot is kept for; that of none: a member of any may come.
+    """
 
     task: Task
     node: NodeName
     exchange: Exchange = ANY_EQUAL
+    sub_group: SubGroup = NO_SUB_GROUP
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from app.model.amounts import Amounts
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName
-from app.model.parts import Part
+from app.model.parts import NO_SUB_GROUP, Part, SubGroup
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.shape import PodShape
 
@@ -241,7 +241,8 @@ class Member:
 class Slot:
     """Room for a member of ``role`` that does not exist yet; ``holder`` names it in node usage.
 
-    ``serial`` grows from one slot of a group to the next.
+    ``serial`` grows from one slot of a group to the next. ``sub_group`` is that of the member; of
+    none: the member may be of any.
     """
 
     holder: str
@@ -251,6 +252,7 @@ class Slot:
     since: float
     serial: int
     exchange: Exchange = ANY_EQUAL
+    sub_group: SubGroup = NO_SUB_GROUP
 
     @property
     def request(self) -> Amounts:

@@ -173,7 +173,8 @@ def places_of(group: Group, vector: ToVector) -> tuple[MemberPlace, ...]:
         if member.kind in PLACED_KINDS
     ]
     held += [
-        MemberPlace(slot.node, slot.role, vector(slot.request)) for slot in group.slots.values()
+        MemberPlace(slot.node, slot.role, vector(slot.request), slot.sub_group)
+        for slot in group.slots.values()
     ]
     return tuple(held)
 

@@ -12,6 +12,7 @@ from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
 from app.cache.nodes.usage import NodeUsage
 from app.model.ids import GroupKey
+from app.model.parts import part_of
 from app.model.plan import Placement
 from app.model.pod import Pod
 
@@ -31,7 +32,16 @@ class KeptSlots:
         holder = f"{group.key}#{group.serial}"
         self._node_usage.charge(holder, node, task.shape.requests, reserved=True, releasing=False)
         self._rules.note(holder, task.shape, ours=True)
-        slot = Slot(holder, task.role, node, task.shape, now, group.serial, placement.exchange)
+        slot = Slot(
+            holder=holder,
+            role=task.role,
+            node=node,
+            shape=task.shape,
+            since=now,
+            serial=group.serial,
+            exchange=placement.exchange,
+            sub_group=placement.sub_group,
+        )
         group.add_slot(slot)
 
     def find(self, holder: str) -> tuple[Group, Slot] | None:
@@ -58,8 +68,8 @@ class KeptSlots:
     def take(self, group: Group, pod: Pod, *, now: float) -> Slot | None:
         """Take out the slot that is not needed any more now that ``pod`` has come.
 
-        That is one of its role, else one of a role of which more are kept than are missing; one
-        that serves it if there is such a one.
+        That is one of its role, for its sub-group, else one of a role of which more are kept than
+        are missing; one that serves it if there is such a one.
         """
         slot = _best(group, pod)
         if slot is not None:
@@ -74,7 +84,9 @@ class KeptSlots:
 
 
 def _best(group: Group, pod: Pod) -> Slot | None:
-    slot = group.open_slots.best_for(pod) or group.open_slots.first_of(pod.role)
+    sub_group = part_of(pod.role, pod.labels, group.sub_groups).sub_group
+    slots = group.open_slots
+    slot = slots.best_for(pod, sub_group) or slots.first_of(pod.role, sub_group)
     if slot is not None:
         return slot
     beyond = surplus(group)

@@ -1,5 +1,8 @@
 """Room that a member leaves stays its gang's: a waiting member takes it at once, or a slot.
 
+The member is of the same sub-group, as another would not make that one whole, and the place keeps
+its class of exchange: it is not taken out of the domain of the network where the others are.
+
 A gang that has lost a member is of no use until another one takes its place, so that room must not
 go to others in between: not when the member ends, long before its object is gone, and not before
 the planner looks next. The room is kept where the member was, as soon as it is free, and a slot
@@ -22,6 +25,7 @@ from app.cache.pods import Vacated
 from app.model.amounts import is_best_effort
 from app.model.gang import Task
 from app.model.ids import NO_NODE, PodUid
+from app.model.parts import SubGroup, part_of
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import Pod, TaskStatus
 from app.model.workload import GroupPhase
@@ -76,7 +80,8 @@ class Heirs:
             self.cache.decisions.replace_by_another(member, lost=True)
             self._failed[pod.uid] = now + self.limits.failed_s
         heir = _waiting(group, left)
-        place = Placement(self._slot(pod) if heir is None else heir.task, left.node)
+        task = self._slot(pod) if heir is None else heir.task
+        place = Placement(task, left.node, left.exchange, _sub_group(group, pod))
         decided = GangPlacement(group.key, (place,), whole=True)
         if self.cache.reservations.reserve(decided, now=now, by=Stimulus.HEIR):
             for tell in self.told:
@@ -97,15 +102,19 @@ class Heirs:
 
 def _waiting(group: Group, left: Vacated) -> Member | None:
     """The member that waits for such a place, the oldest of them; None: there is none."""
-    pod = left.pod
+    pod, sub_group = left.pod, _sub_group(group, left.pod)
     alike = [
         member
         for member in group.waiting.values()
-        if member.pod.role == pod.role
+        if (member.pod.role, member.part.sub_group) == (pod.role, sub_group)
         and member.pod.pinned in (left.node, NO_NODE)
         and pod.shape.fits_like(member.pod.shape)
     ]
     return min(alike, key=lambda member: (member.pod.created, member.pod.name), default=None)
+
+
+def _sub_group(group: Group, pod: Pod) -> SubGroup:
+    return part_of(pod.role, pod.labels, group.sub_groups).sub_group
 
 
 def _inherits(group: Group, pod: Pod) -> bool:

@@ -9,6 +9,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Slot
 from app.cache.gangs.slots import SlotIndex
 from app.model.ids import NO_NODE, NodeName, PodUid, group_key
+from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod
 from app.model.shape import PodShape
@@ -23,7 +24,8 @@ HINTS = st.just(NO_NODE) | NODES
 SHAPES = st.sampled_from([make_shape(cpu=cpu) for cpu in (500, 500, 1000)])
 """Two of them are equal, and not the same."""
 
-KEPT = st.lists(st.tuples(ROLES, NODES, SHAPES, st.booleans()), max_size=12)
+SUB_GROUPS = st.sampled_from([NO_SUB_GROUP, NO_SUB_GROUP, SubGroup("s", "x"), SubGroup("s", "y")])
+KEPT = st.lists(st.tuples(ROLES, NODES, SHAPES, SUB_GROUPS, st.booleans()), max_size=12)
 """Slots in the order in which they are made; the last says whether it is given back later."""
 
 
@@ -34,35 +36,39 @@ def pods(draw: st.DrawFn) -> Pod:
     return make_pod("p", labels=labels, shape=draw(SHAPES), **hints)
 
 
-def rank(slot: Slot, pod: Pod) -> tuple[bool, bool, int]:
+def rank(slot: Slot, pod: Pod, of: SubGroup) -> tuple[bool, bool, bool, int]:
     hint = pod.pinned or pod.nominated
-    return bool(hint) and slot.node != hint, slot.role != pod.role, slot.serial
+    others = bool(hint) and slot.node != hint
+    return others, slot.sub_group != of, slot.role != pod.role, slot.serial
 
 
-def serves(slot: Slot, pod: Pod) -> bool:
+def serves(slot: Slot, pod: Pod, of: SubGroup) -> bool:
     return (
         slot.role in (pod.role, "")
+        and slot.sub_group in (of, NO_SUB_GROUP)
         and pod.pinned in (slot.node, NO_NODE)
         and slot.shape.fits_like(pod.shape)
     )
 
 
-@given(kept=KEPT, pod=pods())
-def test_the_best_is_found_by_node_then_role_then_age(
-    kept: list[tuple[str, NodeName, PodShape, bool]], pod: Pod
+@given(kept=KEPT, pod=pods(), of=SUB_GROUPS)
+def test_the_best_is_found_by_node_then_sub_group_then_role_then_age(
+    kept: list[tuple[str, NodeName, PodShape, SubGroup, bool]], pod: Pod, of: SubGroup
 ) -> None:
     index, left = SlotIndex(), list[Slot]()
-    for serial, (role, node, shape, _) in enumerate(kept):
-        left.append(Slot(f"g#{serial}", role, node, shape, 0.0, serial))
+    for serial, (role, node, shape, sub_group, _) in enumerate(kept):
+        slot = Slot(f"g#{serial}", role, node, shape, 0.0, serial, sub_group=sub_group)
+        left.append(slot)
         index.add(left[-1])
     for slot in [slot for slot, (*_, goes) in zip(left, kept, strict=True) if goes]:
         index.remove(slot)
         left.remove(slot)
-    serving = [slot for slot in left if serves(slot, pod)]
-    assert index.best_for(pod) is min(serving, key=lambda s: rank(s, pod), default=None)
-    of_role = [slot for slot in left if slot.role == pod.role]
-    of_none = [slot for slot in left if not slot.role]
-    assert index.first_of(pod.role) is next(iter(of_role + of_none), None)
+    serving = [slot for slot in left if serves(slot, pod, of)]
+    assert index.best_for(pod, of) is min(serving, key=lambda s: rank(s, pod, of), default=None)
+    able = [slot for slot in left if slot.role in (pod.role, "")]
+    able = [slot for slot in able if slot.sub_group in (of, NO_SUB_GROUP)]
+    able.sort(key=lambda slot: (slot.sub_group != of, slot.role != pod.role, slot.serial))
+    assert index.first_of(pod.role, of) is next(iter(able), None)
     assert index.counts() == Counter(slot.role for slot in left)
 
 

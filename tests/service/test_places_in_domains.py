@@ -1,0 +1,141 @@
+"""Places that a gang has in its domain of the network stay there, whoever comes to take them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from app.model.ids import NodeName
+from app.model.parts import SubGroupPolicy
+from app.model.pod import Pod
+from app.model.topology import HyperNode
+from app.model.workload import GroupPhase
+from app.service.calls.filtering import Chosen
+from tests.builders import make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import run
+from tests.topology import hard, racks
+
+LARGE = make_shape(cpu=5000)
+"""One fits on a node of eight cores."""
+RACKS = racks(a="n0 n1 n2", b="n3 n4 n5")
+OF_RACK = {"a": {"n0", "n1", "n2"}, "b": {"n3", "n4", "n5"}}
+
+
+def network(rig: Rig, tree: Sequence[HyperNode] = RACKS) -> None:
+    rig.node(*(f"n{at}" for at in range(6)))
+    rig.see("hypernodes", *tree)
+
+
+def runs(rig: Rig, *nodes: str, name: str = "g", minimum: int | None = None) -> None:
+    """A gang with a member on each of these nodes."""
+    rig.group(name, minimum=minimum or len(nodes), topology=hard(1), phase=GroupPhase.RUNNING)
+    for at, node in enumerate(nodes):
+        member(rig, f"{name}-{at}", group=name, node=NodeName(node), phase="Running")
+
+
+def member(rig: Rig, name: str, *, group: str = "g", **fields: object) -> Pod:
+    return rig.pod(name, group=group, shape=LARGE, **fields)
+
+
+def is_led_out(rig: Rig, name: str, rack: str) -> bool:
+    """Whether Filter gives the pod a node when it is offered those outside of the rack only."""
+    return isinstance(
+        rig.filter(name, sorted({f"n{at}" for at in range(6)} - OF_RACK[rack])), Chosen
+    )
+
+
+def test_a_member_that_comes_into_a_slot_is_not_led_out_of_the_domain() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        rig.group("g", minimum=3, topology=hard(1))
+        for at in range(2):
+            member(rig, f"g-{at}")
+        await rig.cycle()
+        [slot] = rig.cache.groups[rig.key("g")].slots.values()
+        assert {rig.place("g-0"), rig.place("g-1"), slot.node} == OF_RACK["a"]
+        member(rig, "g-2")
+        assert rig.place("g-2") == slot.node
+        assert not is_led_out(rig, "g-2", "a")
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["waits", "comes later"])
+def test_a_member_in_the_stead_of_a_lost_one_is_not_led_out_of_the_domain(*, waits: bool) -> None:
+    """Also where this process has found the lost one on its node."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        runs(rig, "n3", "n4", "n5")
+        await rig.cycle()
+        if waits:
+            member(rig, "g-3")
+        rig.delete("g-2")
+        if not waits:
+            member(rig, "g-3")
+        assert rig.place("g-3") == "n5"
+        assert not is_led_out(rig, "g-3", "b")
+
+    run(scenario())
+
+
+def test_a_pin_decides_on_the_domain_of_the_whole_gang() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        rig.group("g", minimum=3, topology=hard(1))
+        member(rig, "g-0", pinned=NodeName("n4"))
+        for at in (1, 2):
+            member(rig, f"g-{at}")
+        await rig.cycle()
+        assert {rig.place(f"g-{at}") for at in range(3)} == OF_RACK["b"]
+        assert rig.place("g-0") == "n4"
+
+    run(scenario())
+
+
+def test_equal_members_of_two_gangs_exchange_places_in_one_domain_only() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        for name in "gh":
+            rig.group(name, minimum=2, topology=hard(1))
+            for at in range(2):
+                member(rig, f"{name}-{at}", group=name)
+        await rig.cycle()
+        reservations = rig.cache.reservations
+        g, h = ([rig.member(f"{name}-{at}") for at in range(2)] for name in "gh")
+        assert {m.node for m in g} < OF_RACK["a"]
+        assert {m.node for m in h} < OF_RACK["b"]
+        assert not reservations.change_places(g[0].pod.uid, h[0].pod.uid, now=0.0)
+        assert reservations.change_places(g[0].pod.uid, g[1].pod.uid, now=0.0)
+
+    run(scenario())
+
+
+PAIRS = SubGroupPolicy("pairs", keys=("pair",), size=2, least=1, topology=hard(1))
+
+
+def test_what_a_sub_group_has_lost_is_not_given_to_a_member_of_another() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        rig.group("g", minimum=2, sub_groups=(PAIRS,), phase=GroupPhase.RUNNING)
+        for name, node in {"x-0": "n0", "x-1": "n1"}.items():
+            member(rig, name, labels={"pair": "x"}, node=NodeName(node), phase="Running")
+        for node in ("n2", "n3", "n4", "n5"):
+            rig.pod(f"other-{node}", shape=LARGE, node=NodeName(node), phase="Running")
+        for name in ("y-0", "y-1"):
+            member(rig, name, labels={"pair": "y"})
+        await rig.cycle()
+        rig.delete("x-1")
+        assert rig.place("y-0") == rig.place("y-1") == ""
+        member(rig, "y-2", labels={"pair": "y"})
+        assert rig.place("y-2") == ""
+        member(rig, "x-2", labels={"pair": "x"})
+        await rig.cycle()
+        assert rig.place("x-2") == "n1"
+
+    run(scenario())
