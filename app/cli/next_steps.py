@@ -63,6 +63,7 @@ _INSTEAD: Final[Mapping[Never, str]] = {
     Never.ABSENT: "add nodes that have the resource (a device plugin lists it there), "
     "or ask for another one",
     Never.NODES: "add a larger node, or ask for less per pod",
+    Never.DOMAINS: "allow a higher tier (networkTopology.highestTierAllowed), or ask for less",
     Never.RULED_OUT: "compare node selectors, affinity and tolerations with the nodes",
 }
 _NO_END_HELPS: Final = "; no end of other jobs is enough"

@@ -28,8 +28,8 @@ from app.core.actions.reclaim import gangreclaim, reclaim
 from app.core.actions.shuffle import shuffle
 from app.core.holders import Holders
 from app.core.ledger import Ledger
-from app.core.placement.arrays import Counts
-from app.core.placement.engine import MANY, Placer
+from app.core.placement.arrays import MANY, Counts
+from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.points import Opened
 from app.core.policy import Policies
@@ -189,6 +189,9 @@ class _Found:
 
     def places(self, _task: Task) -> Counts:
         return np.full(self.nodes, MANY, dtype=np.int64)
+
+    def places_if_empty(self, task: Task) -> Counts:
+        return self.places(task)
 
     def collect(self, *_: object, **_options: object) -> None:
         return None

@@ -74,6 +74,7 @@ NEVER: Mapping[Never, str] = {
     Never.ABSENT: "never: no node has that resource",
     Never.NODES: "never: more than any node has that the pod may go to",
     Never.RULED_OUT: "never: selector, affinity or taints rule out every node",
+    Never.DOMAINS: "never: more than any domain has that the group may be in",
 }
 """How a sentence ends that tells of a request which cannot be met whatever ends."""
 
@@ -205,7 +206,12 @@ def _no_domain(found: NoDomain) -> str:
     of = f" of {_amounts(found.each)}" if found.alike else ""
     best = found.nearest
     lacks = _amounts(best.lacks)
-    short = f"{best.name} lacks {lacks}" if lacks else f"{best.name} has room for {best.takes}"
+    would = "would have" if best.empty else "has"
+    short = f"{best.name} {'would lack' if best.empty else 'lacks'} {lacks}"
+    if not lacks:
+        short = f"{best.name} {would} room for {best.takes}"
+    if best.empty:
+        short += " if nothing ran there"
     return f"no domain of {tier} has room for {pods}{of}; {short}"
 
 

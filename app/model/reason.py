@@ -88,6 +88,7 @@ class Never(StrEnum):
     ABSENT = "ResourceAbsent"
     NODES = "NodesTooSmall"
     RULED_OUT = "NodesRuledOut"
+    DOMAINS = "DomainsTooSmall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +148,14 @@ class Spared:
 class NearestDomain:
     """The domain that takes the most members: how many, and what it has too little of for all.
 
-    ``lacks`` is empty where the room is there and lies in pieces that are too small.
+    ``lacks`` is empty where the room is there and lies in pieces that are too small. ``empty``: the
+    numbers are those that it would have if nothing ran there.
     """
 
     name: str
     takes: int
     lacks: Amounts
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,11 @@ LACK = Shortfall("cpu", asked=64_000, free=4_000, limit=8_000)
         ),
         (Cause.NOT_ENOUGH_RESOURCES, Never.NODES, "add a larger node, or ask for less per pod"),
         (
+            Cause.NO_DOMAIN,
+            Never.DOMAINS,
+            "allow a higher tier (networkTopology.highestTierAllowed), or ask for less",
+        ),
+        (
             Cause.NO_NODE_FITS,
             Never.RULED_OUT,
             "compare node selectors, affinity and tolerations with the nodes",

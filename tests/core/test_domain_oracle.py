@@ -19,7 +19,7 @@ from app.model.gang import Gang
 from app.model.ids import PodUid
 from app.model.node import Node
 from app.model.parts import SubGroup, SubGroupPolicy
-from app.model.reason import Cause
+from app.model.reason import Cause, Never
 from app.model.topology import HyperNode
 from tests.builders import make_gang
 from tests.core.actions.rigs import Outcome, cores, cycle, members, policies
@@ -114,6 +114,9 @@ def test_a_gang_of_one_shape_finds_a_domain_whenever_one_exists(
     outcome = network.plan(gang)
     check(network, outcome, possible=possible, tier=tier)
     assert len(outcome.nodes("g")) in (0, count)
+    allowed = [at for at in network.tier_of.values() if at <= tier]
+    if not outcome.nodes("g") and outcome.refusal("g").cause is Cause.NO_DOMAIN and allowed:
+        assert outcome.refusal("g").never is Never.DOMAINS
 
 
 @examples(30)

@@ -320,7 +320,7 @@ PARTED_TOO_SMALL = {
     ),
     "a rack has room for enough parts and not for the minimum": (
         Case(12, 3, hard(1), minimum=6, part=2, least=2, of_part=hard(1)),
-        "no domain of tier <= 1 has room for 6 pods of cpu 3",
+        "would have room for 4 if nothing ran there; never: more than any domain has",
     ),
     "a rack has room for the minimum and not for enough parts": (
         Case(12, 3, hard(1), minimum=4, part=2, least=4, of_part=hard(1)),

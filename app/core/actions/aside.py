@@ -1,9 +1,10 @@
 """Groups that no end of other pods helps: they are set aside, and claim nothing.
 
 A group of which too many members fit no node even when nothing runs there, or that asks for more
-than its queue or the cluster has in all, would be looked at in every cycle, and keep the claim to
-its request from groups that can run. It is set aside with its reason until a node, a limit or the
-group itself changes. Then it is looked at again, in its place in the order.
+than its queue, its domains or the cluster have in all, would be looked at in every cycle, and keep
+the claim to its request from groups that can run. It is set aside with its reason until a node, a
+HyperNode, a limit or the group itself changes. Then it is looked at again, in its place in the
+order.
 
 Not so groups with pods that ask for ``queue-allocation-gate``: they wait for an autoscaler, and
 their queue keeps room for them. Nor those that are bound in part: what they lack goes first
@@ -36,7 +37,11 @@ def set_aside(cycle: Cycle, gang: Gang) -> None:
     if task is not None and refusal.never is None:
         by_nodes = refusals.of_member(cycle, gang, cycle.finder.explain(gang, task))
         cycle.set_aside(gang, replace(by_nodes, detail=refusal.detail))
-    elif task is not None or (refusal.never in _OF_SUMS and _asks_for_all(cycle, gang, refusal)):
+    elif (
+        task is not None
+        or refusal.never is Never.DOMAINS
+        or (refusal.never in _OF_SUMS and _asks_for_all(cycle, gang, refusal))
+    ):
         cycle.set_aside(gang, refusal)
 
 

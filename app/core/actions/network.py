@@ -26,7 +26,7 @@ from app.model.domains import CLUSTER, Domain, Domains, whole_cluster
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.parts import SubGroup
-from app.model.reason import Cause, NearestDomain, NoDomain, Refusal
+from app.model.reason import Cause, NearestDomain, Never, NoDomain, Refusal
 from app.model.resources import Rows, Scores
 from app.model.topology import NetworkTopology
 
@@ -126,7 +126,7 @@ class DomainSearch:
         held = _held(cycle, members.gang, holders)
         found = None
         if highest is not None:
-            alike = _alike(cycle, members.tasks, places or cycle.finder.places)
+            alike = _alike(cycle.within, members.tasks, places or cycle.finder.places)
             asked = Asked(alike, members.least, members.roles)
             found = fits(among, asked, highest=highest, held=held)
         return cls(cycle, topology, members, among, highest, held, found)
@@ -170,10 +170,11 @@ class DomainSearch:
         return Domain(self.among.names[at], self.among.rows_of(at))
 
     def refusal(self) -> Refusal:
-        """Why no domain takes the members."""
+        """Why no domain takes the members, and whether one would if nothing ran there."""
         members, axis = self.members, self.cycle.snapshot.axis
         best = None if self.fits is None else nearest(self.among, self.fits)
         told = None if best is None or self.fits is None else self._told(self.fits, best)
+        empty = self._most_of_empty() if told else None
         found = NoDomain(
             asked=members.least,
             each=axis.amounts(members.tasks[0].request),
@@ -181,13 +182,43 @@ class DomainSearch:
             tier=self.highest,
             tier_name=self.topology.highest_tier_name,
             torn=best is None and len(self.held) > 0,
-            nearest=told,
+            nearest=empty or told,
         )
         where: str = members.gang.key
         if members.sub_group is not None:
             where = f"{where}, {members.sub_group.policy}/{members.sub_group.values}"
         lacking = max(members.least - (told.takes if told else 0), 1)
-        return Refusal(Cause.NO_DOMAIN, where=where, domain=found, lacking=lacking)
+        return Refusal(
+            Cause.NO_DOMAIN,
+            where=where,
+            domain=found,
+            lacking=lacking,
+            never=Never.DOMAINS if empty else None,
+        )
+
+    def _most_of_empty(self) -> NearestDomain | None:
+        """The domain that would take the most members if nothing ran anywhere, and not enough.
+
+        None: there is one that would take enough. Members that hold room may go too, so all domains
+        of the allowed tiers count.
+        """
+        if self.highest is None or not len(self.cycle.snapshot.table.nodes):
+            return None
+        members, places = self.members, self.cycle.finder.places_if_empty
+        asked = Asked(_alike(None, members.tasks, places), members.least, members.roles)
+        found = fits(self.among, asked, highest=self.highest, held=np.zeros(0, dtype=np.intp))
+        requests = np.stack([task.request for task in members.tasks])
+        least = np.sort(requests, axis=0)[: members.least].sum(axis=0)
+        sizes = self.cycle.snapshot.table.sizes()
+        there = np.stack([self.among.sums(column) for column in sizes.T], axis=1)
+        large = (there >= least)[:, least > 0].all(axis=1)
+        at = nearest(self.among, found)
+        if at is None or (found.allowed & found.enough & large).any():
+            return None
+        takes = int(found.takes[at])
+        lacks = np.maximum(least - there[at], 0) if takes >= members.least else least * 0
+        axis = self.cycle.snapshot.axis
+        return NearestDomain(self.among.names[at], takes, axis.amounts(lacks), empty=True)
 
     def _liked(self) -> Scores | None:
         scores, members = self.cycle.opened.domain_scores, self.members
@@ -225,20 +256,22 @@ def packing(cycle: Cycle, tasks: Sequence[Task]) -> Hint | None:
     return {kind: [int(rows[at]) for at in some] for kind, some in zip(alike, found, strict=True)}
 
 
-def _alike(cycle: Cycle, tasks: Sequence[Task], places: Callable[[Task], Counts]) -> list[Alike]:
+def _alike(
+    within: Rows | None, tasks: Sequence[Task], places: Callable[[Task], Counts]
+) -> list[Alike]:
     counts = Counter((id(task.shape), task.pinned, task.role) for task in tasks)
     first = {(id(task.shape), task.pinned, task.role): task for task in tasks}
     return [
-        Alike(task.role, counts[kind], _within(cycle, places(task))) for kind, task in first.items()
+        Alike(task.role, counts[kind], _only(within, places(task))) for kind, task in first.items()
     ]
 
 
-def _within(cycle: Cycle, places: Counts) -> Counts:
-    """``places`` where places are given now, and none elsewhere."""
-    if cycle.within is None:
+def _only(within: Rows | None, places: Counts) -> Counts:
+    """``places`` on the nodes of the rows ``within``, and none elsewhere; None: on all."""
+    if within is None:
         return places
     kept = np.zeros_like(places)
-    kept[cycle.within] = places[cycle.within]
+    kept[within] = places[within]
     return kept
 
 

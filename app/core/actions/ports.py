@@ -28,6 +28,11 @@ class NodeFinder(Protocol):
         leave fewer.
         """
 
+    def places_if_empty(self, task: Task) -> Counts:
+        """At most how many tasks like ``task`` each node would take if nothing ran there, shape
+        (N,); nodes that are away count too.
+        """
+
     def collect(self, tasks: Sequence[Task], *, within: Rows | None = None) -> Matrix | None:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
 

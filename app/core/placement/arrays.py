@@ -12,6 +12,9 @@ Counts = NDArray[np.int64]
 NOWHERE = float("-inf")
 """The score of a node that does not fit."""
 
+MANY = 1 << 20
+"""More tasks than any node takes."""
+
 FULL_SCORE = 100.0
 """The best a single score plugin gives, before its weight."""
 

@@ -20,13 +20,13 @@ import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.placement import interpod, spread, verdicts
-from app.core.placement.arrays import NOWHERE, Counts, all_of
+from app.core.placement.arrays import MANY, NOWHERE, Counts, all_of
 from app.core.placement.by_plugins import ByPlugins
 from app.core.placement.census import Census
 from app.core.placement.collecting import Wanted, room_to_keep
 from app.core.placement.host_ports import FreePorts, PortBook
 from app.core.placement.journal import JournalReader
-from app.core.placement.outlook import known_never
+from app.core.placement.outlook import known_never, places_if_empty
 from app.core.placement.placed_pods import identity_of
 from app.core.placement.pricing import Pricing, Tariff
 from app.core.placement.rules import Preference, Rule, RuleSet, Subject
@@ -44,8 +44,6 @@ KEPT_SHAPES = 64
 FEW = 16
 """When more than one in this many rows was touched, all are priced again."""
 
-MANY = 1 << 20
-"""More than any node takes."""
 SINGLY = 8
 """Up to so many touched rows are priced one by one."""
 
@@ -168,7 +166,7 @@ class Placer:
         mask: Mask = self._current(scored) > NOWHERE
         pinned = self._row(task.pinned) if task.pinned else None
         if task.pinned:
-            mask = mask & (np.arange(len(mask)) == (-1 if pinned is None else pinned))
+            mask = mask & (np.arange(len(mask)) == self._pin(task))
         of_pods = self._allowed(scored, pinned=pinned)
         of_plugins = self._by_plugins.allowed(gang, task)
         return all_of([each for each in (mask, of_pods, of_plugins) if each is not None])
@@ -178,6 +176,11 @@ class Placer:
         asked = np.flatnonzero(task.request > 0)
         places: Counts = (self._room[:, asked] // task.request[asked]).min(axis=1, initial=MANY)
         return np.where(self.admits(task), np.maximum(places, 0), 0)
+
+    def places_if_empty(self, task: Task) -> Counts:
+        """At most how many tasks like ``task`` each node would take if empty, shape (N,)."""
+        sizes, pin = self._snapshot.table.sizes(), self._pin(task)
+        return places_if_empty(task, self._facts, self._predicates, sizes=sizes, pinned=pin)
 
     def scores(self, gang: Gang, task: Task, rows: Sequence[int]) -> Scores:
         """The summed scores of ``task`` on the nodes of ``rows``, whether it fits there or not.
@@ -199,14 +202,8 @@ class Placer:
 
     def never(self, task: Task) -> Never | None:
         """Why no node could take ``task`` even if nothing ran there; None: one could."""
-        pinned = self._row(task.pinned) if task.pinned else None
-        return known_never(
-            task,
-            self._facts,
-            self._predicates,
-            table=self._snapshot.table,
-            pinned=-1 if task.pinned and pinned is None else pinned,
-        )
+        nodes, pin = self._snapshot.table, self._pin(task)
+        return known_never(task, self._facts, self._predicates, table=nodes, pinned=pin)
 
     def collect(self, tasks: Sequence[Task], *, within: Rows | None = None) -> Matrix | None:
         """Which free room to keep for ``tasks`` that do not all fit yet, shape ``(N, R)``.
@@ -232,10 +229,7 @@ class Placer:
         mask = scored.fit.mask
         if scored.vetoed is not None:
             mask = mask & ~scored.vetoed
-        if task.pinned:
-            row = self._row(task.pinned)
-            mask = mask & (np.arange(len(mask)) == (-1 if row is None else row))
-        return mask
+        return mask & (np.arange(len(mask)) == self._pin(task)) if task.pinned else mask
 
     def explain(self, gang: Gang, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing for the tasks; slow, for refusals only."""
@@ -252,9 +246,14 @@ class Placer:
                 rules=self._rules(scored, pinned=pinned),
                 by_plugins=list(self._by_plugins.barred(gang, task)),
                 vetoed=scored.vetoed,
-                pinned=-1 if task.pinned and pinned is None else pinned,
+                pinned=self._pin(task),
             )
         )
+
+    def _pin(self, task: Task) -> int | None:
+        """The only row that ``task`` may have, -1 where its node is gone; None: it has no pin."""
+        row = self._row(task.pinned) if task.pinned else None
+        return -1 if task.pinned and row is None else row
 
     def _row(self, name: NodeName) -> int | None:
         return self._snapshot.table.index.get(name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.core.placement.arrays import MANY, Counts
 from app.core.placement.statics import NodeFacts
 from app.core.policy import Predicates
 from app.model.gang import Task
@@ -56,6 +57,18 @@ def outlook(
         if asked:
             large &= sizes[:, column] >= asked
     return Outlook(allowed, large)
+
+
+def places_if_empty(
+    task: Task, facts: NodeFacts, predicates: Predicates, *, sizes: Matrix, pinned: int | None
+) -> Counts:
+    """At most how many tasks like ``task`` each node would take if nothing ran there, shape (N,).
+
+    ``sizes`` has shape ``(N, R)``, ``pinned`` is the only row allowed.
+    """
+    asked = np.flatnonzero(task.request > 0)
+    places: Counts = (sizes[:, asked] // task.request[asked]).min(axis=1, initial=MANY)
+    return np.where(outlook(task, facts, predicates, sizes=sizes, pinned=pinned).large, places, 0)
 
 
 def known_never(

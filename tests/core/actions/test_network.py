@@ -11,7 +11,8 @@ from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang
 from app.model.ids import NodeName, PodUid
 from app.model.parts import SubGroup, SubGroupPolicy
-from app.model.reason import Cause
+from app.model.reason import Cause, Never
+from app.model.resources import Matrix
 from app.model.snapshot import MemberPlace
 from app.model.topology import HyperNode, NetworkTopology, TopologyMode
 from tests.builders import make_gang, make_queue
@@ -62,19 +63,62 @@ def test_of_equal_room_the_domain_in_the_fuller_parent_is_taken() -> None:
     assert set(outcome.nodes("g").values()) == {"n2"}
 
 
+def filled(**taken: int) -> Matrix:
+    """Cores in use by the name of a node."""
+    return used(cores(*(9,) * 6), **taken)
+
+
 def test_no_domain_is_told_with_its_numbers() -> None:
-    outcome = plan(gang_of("g", 3, topology=hard(1)), sizes=(1, 1, 1, 0, 1, 1))
+    full = filled(n0=1, n1=1, n2=1, n3=2, n4=1, n5=1)
+    outcome = plan(gang_of("g", 3, topology=hard(1)), sizes=(2,) * 6, used=full)
     assert outcome.refusal("g").cause is Cause.NO_DOMAIN
+    assert outcome.refusal("g").never is None
     assert outcome.text("g") == (
         "group default/g: no domain of tier <= 1 has room for 3 pods of cpu 1; a lacks cpu 1"
     )
 
 
 def test_room_in_pieces_is_told_by_the_number_of_pods_that_fit() -> None:
-    outcome = plan(gang_of("g", 2, cpu=2, topology=hard(1)), sizes=(3, 1, 1, 1, 1, 1))
+    full = filled(n1=1, n2=1, n3=1, n4=1, n5=1)
+    outcome = plan(gang_of("g", 2, cpu=2, topology=hard(1)), sizes=(3, 2, 2, 2, 2, 2), used=full)
     assert outcome.text("g") == (
         "group default/g: no domain of tier <= 1 has room for 2 pods of cpu 2; a has room for 1"
     )
+
+
+def test_a_gang_that_no_empty_domain_holds_is_told_so_and_set_aside() -> None:
+    gang = gang_of("g", 5, topology=hard(1))
+    outcome = plan(gang, sizes=(2,) * 6, used=filled(n0=1))
+    assert outcome.refusal("g").never is Never.DOMAINS
+    assert outcome.text("g") == (
+        "group default/g: no domain of tier <= 1 has room for 5 pods of cpu 1; a would have room "
+        "for 4 if nothing ran there; never: more than any domain has that the group may be in"
+    )
+    assert outcome.plan.set_aside == {gang.key}
+    assert plan(replace(gang, topology=hard(2)), sizes=(2,) * 6).nodes("g")
+
+
+def test_members_of_several_shapes_are_held_against_the_sums_of_domains() -> None:
+    (first, *others) = members("g", 3, role="a")
+    pinned = [replace(first, pinned=NodeName("n2")), *others]
+    gang = make_gang("g", waiting=(*pinned, *members("g", 3, role="b")), topology=hard(1))
+    outcome = plan(gang, sizes=(9, 9, 2, 3, 9, 9))
+    assert outcome.refusal("g").never is Never.DOMAINS
+    assert "; b would lack cpu 1 if nothing ran there; never: " in outcome.text("g")
+    assert plan(gang, sizes=(9, 9, 2, 4, 9, 9)).nodes("g")
+
+
+def test_what_members_held_before_does_not_make_a_domain_the_only_one() -> None:
+    story = running("n2", "n3", waiting=2, topology=hard(1))
+    full = {"sizes": (9, 9, 1, 1, 9, 9), "places": story["places"]}
+    refused = plan(story["gang"], used=filled(n2=1, n3=1), **full)
+    assert refused.refusal("g").never is None
+
+
+def test_a_sub_group_that_no_empty_domain_holds_is_told_so() -> None:
+    outcome = plan(parted(1, size=3, count=2), sizes=(1, 1, 1, 0, 1, 1))
+    assert outcome.refusal("g").never is Never.DOMAINS
+    assert "s/0" in outcome.text("g")
 
 
 @pytest.mark.parametrize(
