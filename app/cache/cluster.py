@@ -15,6 +15,7 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
+from app.cache.nodes.devices import DeviceOccupant, DeviceUsage
 from app.cache.nodes.domains import NetworkTree
 from app.cache.nodes.numa import NumaUsage, Occupant
 from app.cache.nodes.usage import NodeUsage
@@ -25,6 +26,7 @@ from app.cache.reserved.losses import Losses
 from app.cache.reserved.pipelined import Pipelined
 from app.cache.reserved.reservations import Reservations
 from app.cache.reserved.shortages import Shortages
+from app.model.device_families import DeviceConfig, DeviceSetting
 from app.model.disruption import DisruptionBudget
 from app.model.ids import (
     DEFAULT_QUEUE,
@@ -40,6 +42,7 @@ from app.model.plan import Collected
 from app.model.pod import Pod, TaskStatus
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.resources import Vector
+from app.model.running import NO_GROUP
 from app.model.topology import HyperNode
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
 from app.wire.objects.numatopologies import read_decision
@@ -117,6 +120,7 @@ class ClusterCache:
             reservations=self.reservations,
         )
         self.numa = NumaUsage(self.node_usage, occupant=self._occupant)
+        self.devices = DeviceUsage(self.node_usage, occupant=self._device_occupant)
         self._collected: tuple[Collected, ...] = ()
 
     @property
@@ -160,6 +164,7 @@ class ClusterCache:
         self.network.set_node(node)
         if not self.node_usage.set_node(node):
             return
+        self.devices.set_node(node)
         if node.ready is not was_up:
             self._count_lingering(node.name)
         self.signals.note_dirty()
@@ -171,6 +176,7 @@ class ClusterCache:
     def drop_node(self, name: NodeName) -> None:
         """Forget a node; reservations on it are given back."""
         self.network.drop_node(name)
+        self.devices.drop_node(name)
         if self.node_usage.drop_node(name):
             self.signals.note_dirty()
             self._count_lingering(name)
@@ -222,6 +228,41 @@ class ClusterCache:
         need = kept[1].shape.numa if kept else None
         return None if need is None else Occupant(need)
 
+    def set_device_setting(self, setting: DeviceSetting) -> None:
+        """Take over what the plugin ``deviceshare`` is told."""
+        if self.devices.set_setting(setting):
+            self._follow_devices()
+            self.signals.note_dirty()
+            self.registry.look_again()
+
+    def set_device_config(self, config: DeviceConfig) -> None:
+        """Take over what the ConfigMap of the device plugins says."""
+        if self.devices.set_config(config):
+            self._follow_devices()
+            self.signals.note_dirty()
+            self.registry.look_again()
+
+    def has_its_devices(self, member: Member) -> bool:
+        """Whether the member with a place has devices there, or asks for none."""
+        if not self.devices.needs(member.pod.shape.devices):
+            return True
+        return self.devices.decision(member.pod.uid, now=0.0) is not None
+
+    def _device_occupant(self, holder: str) -> DeviceOccupant | None:
+        """The pod or slot that asks for devices."""
+        member = self.members.get(PodUid(holder))
+        kept = None if member is not None else self.slots.find(holder)
+        if kept is not None:
+            group, slot = kept
+            asked = slot.shape.devices
+            return None if asked is None else DeviceOccupant(asked, group.key)
+        pod = self.pods.pod(PodUid(holder))
+        if pod is None or pod.shape.devices is None:
+            return None
+        group_key = NO_GROUP if member is None else member.group
+        said = pod.annotations if pod.node else None
+        return DeviceOccupant(pod.shape.devices, group_key, said, ours=member is not None)
+
     def set_device_class(self, device_class: DeviceClass) -> None:
         """Add or replace a DeviceClass."""
         self.device_classes[device_class.name] = device_class
@@ -234,7 +275,7 @@ class ClusterCache:
 
     def _follow_devices(self) -> None:
         names = (each.resources for each in self.device_classes.values())
-        if self.node_usage.set_devices(frozenset().union(*names)):
+        if self.node_usage.set_devices(self.devices.unlisted.union(*names)):
             self.signals.note_dirty()
             self.registry.look_again()
 

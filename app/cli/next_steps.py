@@ -28,6 +28,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "NumaTopology": "wait for pods with whole cpus of their own to end, ask for fewer cpus per "
     "container, or compare the topology policy of the task with those of the kubelets "
     "(kubectl get numatopologies --output=yaml)",
+    "Devices": "wait for pods with devices to end, ask for less of each, or compare the types and "
+    "UUIDs that its annotations name with what the nodes list (docs/devices.md)",
     "NoDomain": "wait for jobs in the domain named to end, or allow a higher tier "
     "(networkTopology.highestTierAllowed)",
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "

@@ -28,6 +28,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.NO_NODE_FITS: "waiting for a node that fits",
     Cause.NODE_GROUP: "waiting for a node of the queue's node groups",
     Cause.NUMA: "waiting for free cpus on NUMA nodes as the kubelet wants them",
+    Cause.DEVICES: "waiting for GPUs or other devices that it may share",
     Cause.VETOED: "refused by another filter, waiting for another node",
     Cause.SCHEDULER_REFUSES: "waiting until kube-scheduler's own filters let all members through",
     Cause.IN_PREBIND: "waiting for volumes or devices of a member",

@@ -188,7 +188,7 @@ class ExtenderProcess:
             self._parts.configuration.load(text_of(path))
         except OSError as error:
             raise StartError(f"--scheduler-conf: {error}") from error
-        self._follow_network_labels()
+        self._follow_nodes()
 
     async def _work(self) -> None:
         """Plan and act for ever, once everything is listed."""
@@ -228,11 +228,14 @@ class ExtenderProcess:
         if self._parts.configuration.load(text):
             self._parts.cache.signals.note_dirty()
             self._parts.planning.pace.notice()
-            self._follow_network_labels()
+            self._follow_nodes()
             self._follow_what_evictions_ask()
 
-    def _follow_network_labels(self) -> None:
-        self._parts.cache.set_network_labels(self._parts.configuration.network_labels)
+    def _follow_nodes(self) -> None:
+        """Let the cache look at nodes as the plugins ask for it."""
+        cache, configuration = self._parts.cache, self._parts.configuration
+        cache.set_network_labels(configuration.network_labels)
+        cache.set_device_setting(configuration.devices)
 
     def _follow_what_evictions_ask(self) -> None:
         if self._parts.configuration.evicts:

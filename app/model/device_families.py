@@ -14,12 +14,15 @@ from app.model.devices import (
     WHOLE,
     Ask,
     ContainerLimits,
+    Device,
     DeviceAsk,
     DeviceNeed,
     DeviceOrder,
     Geometry,
+    Use,
     Wanted,
 )
+from app.model.ids import GroupKey
 
 NO_PERCENT: Final = 101
 """As a percentage: none was asked for."""
@@ -181,6 +184,10 @@ class DeviceConfig:
         return ()
 
 
+DEFAULT_DEVICES: Final = DeviceConfig()
+"""What holds where there is no ConfigMap."""
+
+
 class GpuShare(Enum):
     """By what GPUs of :data:`GPU_SHARE` are given."""
 
@@ -224,6 +231,16 @@ _CHIP_MODE = "huawei.com/vnpu-mode"
 CHOOSING: Final = frozenset(
     {_USE_TYPES, _NOUSE_TYPES, _USE_IDS, _NOUSE_IDS, _MODE, _GROUP_POLICY, _CHIP_MODE}
 )
+
+
+def needs_of(
+    families: Iterable[Family], asked: DeviceAsk | None, share: GpuShare | None
+) -> tuple[tuple[Family, DeviceNeed], ...]:
+    """What a pod needs of each family of which it needs something."""
+    if asked is None:
+        return ()
+    each = ((family, need_of(family, asked, share)) for family in families)
+    return tuple((family, need) for family, need in each if need is not None)
 
 
 @lru_cache(maxsize=4_096)
@@ -298,3 +315,30 @@ def _gpu_share(family: Family, asked: DeviceAsk, share: GpuShare | None) -> Devi
         return None
     ask = Ask(1, amount) if share is GpuShare.MEMORY else Ask(amount, whole=True)
     return DeviceNeed(family.name, (ask,))
+
+
+# --- nodes as a snapshot has them ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDevices:
+    """The devices of one family on a node, by position.
+
+    ``used`` is what is taken of each, ``ahead`` what is without terminating pods. ``groups`` are
+    those of the pods on it, each as often as it has pods there.
+    """
+
+    family: Family
+    devices: tuple[Device, ...]
+    used: tuple[Use, ...]
+    ahead: tuple[Use, ...]
+    groups: tuple[tuple[GroupKey, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesTaken:
+    """What a pod has of the devices of one family: positions on its node, and how much of each."""
+
+    family: str
+    group: GroupKey
+    charges: tuple[tuple[int, Use], ...]

@@ -40,6 +40,7 @@ class Cause(StrEnum):
     NO_NODE_FITS = "NoNodeFits"
     NODE_GROUP = "NodeGroup"
     NUMA = "NumaTopology"
+    DEVICES = "Devices"
     VETOED = "Vetoed"
     SCHEDULER_REFUSES = "SchedulerRefuses"
     IN_PREBIND = "InPreBind"
@@ -59,6 +60,7 @@ NODES_MAY_HELP = frozenset(
         Cause.NO_NODE_FITS,
         Cause.NODE_GROUP,
         Cause.NUMA,
+        Cause.DEVICES,
         Cause.VETOED,
         Cause.CLUSTER_OVERUSED,
         Cause.QUEUE_OVERUSED,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from app.model.device_families import DEFAULT_DEVICES, DeviceConfig, DevicesTaken, NodeDevices
 from app.model.disruption import DisruptionBudget
 from app.model.domains import Domains
 from app.model.eviction import EvictionPlan
@@ -181,6 +182,11 @@ class Snapshot:
     """The nodes of which a Numatopology tells."""
     numa_taken: Mapping[PodUid, Cpus] = field(default_factory=dict)
     """The cpus that pods on these have to themselves; they give them back when they go."""
+    devices: Mapping[NodeName, tuple[NodeDevices, ...]] = field(default_factory=dict)
+    """The devices that pods share, by family, of nodes that have some."""
+    devices_taken: Mapping[PodUid, tuple[DevicesTaken, ...]] = field(default_factory=dict)
+    """What pods have of these; they give it back when they go."""
+    device_config: DeviceConfig = DEFAULT_DEVICES
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     asked_of_cordoned: Vector | None = None

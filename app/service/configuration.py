@@ -8,9 +8,11 @@ import logging
 from dataclasses import dataclass, field
 
 from app.core.conf_error import ConfError
+from app.core.plugins.deviceshare import config_map_of, setting_of
 from app.core.plugins.network_topology import tiers_of
 from app.core.policy import Policies
 from app.core.tiers import build
+from app.model.device_families import DeviceSetting
 from app.model.eviction import EvictionAction
 from app.telemetry import metrics
 from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
@@ -72,6 +74,18 @@ class Configuration:
         """The labels of nodes that are the network's tiers without HyperNodes, the widest first."""
         conf = self.policies.conf.plugin("network-topology-aware")
         return () if conf is None else tiers_of(conf)
+
+    @property
+    def devices(self) -> DeviceSetting:
+        """The settings for devices that pods share; none count without the plugin."""
+        conf = self.policies.conf.plugin("deviceshare")
+        return DeviceSetting() if conf is None else setting_of(conf)
+
+    @property
+    def device_config_map(self) -> tuple[str, str] | None:
+        """Namespace and name of the ConfigMap of the device plugins; None: nothing needs it."""
+        conf = self.policies.conf.plugin("deviceshare")
+        return None if conf is None else config_map_of(conf)
 
     @property
     def packs(self) -> bool:

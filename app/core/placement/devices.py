@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
+from app.model.device_families import NodeDevices
 from app.model.devices import (
     UNUSED,
     Ask,
@@ -25,6 +26,7 @@ from app.model.devices import (
     Slot,
     Use,
 )
+from app.model.ids import GroupKey
 
 MOST_TRIES = 2_000
 """Ways to give a container its devices that are tried for one pod on one node."""
@@ -37,6 +39,23 @@ class OfNode:
     kinds: tuple[DeviceKind, ...]
     used: tuple[Use, ...]
     usable: tuple[bool, ...]
+
+
+def on_node(
+    node: NodeDevices, need: DeviceNeed, group: GroupKey | None, *, ahead: bool = False
+) -> OfNode:
+    """The devices of a node as a pod of that group finds them.
+
+    ``ahead``: once terminating pods are gone.
+    """
+    usable = tuple(
+        device.healthy
+        and need.wanted.takes_id(device.id)
+        and not (need.spread and group is not None and group in groups)
+        for device, groups in zip(node.devices, node.groups, strict=True)
+    )
+    used = node.ahead if ahead else node.used
+    return OfNode(tuple(device.kind for device in node.devices), used, usable)
 
 
 class Share(NamedTuple):

@@ -7,6 +7,7 @@ from app.core.plugins import (
     capacity,
     cdp,
     conformance,
+    deviceshare,
     drf,
     gang,
     network_topology,
@@ -31,6 +32,7 @@ PLUGINS: Mapping[str, Configure] = {
     "capacity": capacity.configure,
     "cdp": cdp.configure,
     "conformance": conformance.configure,
+    "deviceshare": deviceshare.configure,
     "drf": drf.configure,
     "gang": gang.configure,
     "network-topology-aware": network_topology.configure,
@@ -51,7 +53,6 @@ PLUGINS: Mapping[str, Configure] = {
 
 INERT_PLUGINS = frozenset(
     {
-        "deviceshare",
         "extender",
         "tdm",
         "usage",

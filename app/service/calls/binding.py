@@ -38,6 +38,7 @@ _UNDER_WAY = "its Binding is under way for an earlier call"
 _BROKEN_OFF = "call was broken off"
 _LATE = "its turn came too late"
 _FOREIGN = "not a pod of our schedulers: such pods are bound with --bind-foreign-pods only (form C)"
+_NO_DEVICES = "the devices that it asks for are not free on {node} any more; it is planned again"
 _FALLEN = "not tried again: the gang is not what it was"
 
 
@@ -112,13 +113,18 @@ class Binding:
     def _take_place(self, member: Member, call: BindCall) -> str:
         if member.stage is Stage.WAITING:
             return _NO_PLACE
-        if member.node == call.node:
-            return ""
-        if member.stage is Stage.PLANNED and self._cache.reservations.move(
-            call.uid, call.node, now=self._clock(), by=Stimulus.BIND
+        if member.node != call.node and not (
+            member.stage is Stage.PLANNED
+            and self._cache.reservations.move(
+                call.uid, call.node, now=self._clock(), by=Stimulus.BIND
+            )
         ):
-            return ""
-        return f"planned on {member.node}, no room on {call.node}"
+            return f"planned on {member.node}, no room on {call.node}"
+        if not self._cache.has_its_devices(member):
+            why = _NO_DEVICES.format(node=call.node)
+            self._cache.reservations.withdraw(call.uid, now=self._clock(), why=why)
+            return why
+        return ""
 
     async def _pass_barrier(self, member: Member, call: BindCall, *, gone: Gone) -> str:
         group = self._cache.groups[member.group]
@@ -211,9 +217,16 @@ class Binding:
                 closed.cancel()
 
     def _decided(self, call: BindCall) -> Mapping[str, str]:
-        """The annotations that tell the pod what was decided about its place on the node."""
+        """The annotations that tell the pod what was decided about its place on the node.
+
+        Raises WriteError where that needs devices and there are none.
+        """
         found = self._cache.numa.decision(call.uid)
-        return {} if found is None else {NUMA_DECISION: decision_text(*found)}
+        cpus = {} if found is None else {NUMA_DECISION: decision_text(*found)}
+        member = self._cache.members.get(call.uid)
+        if member is not None and not self._cache.has_its_devices(member):
+            raise WriteError(Reaction.REFUSED, _NO_DEVICES.format(node=call.node))
+        return {**cpus, **(self._cache.devices.decision(call.uid, now=self._clock()) or {})}
 
     async def _wait(
         self, call: BindCall, doubt: WriteError, patience: "_Patience", *, ours: bool

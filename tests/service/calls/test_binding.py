@@ -6,12 +6,15 @@ from dataclasses import replace
 import pytest
 
 from app.cache.gangs.members import Stage
+from app.model.device_families import DeviceSetting
+from app.model.devices import DeviceOrder
 from app.model.ids import NodeName, PodUid
 from app.model.numa import NUMA_DECISION, NumaLayout, NumaNeed, NumaPolicy, NumaTopology
 from app.service.calls.binding import BindCall
 from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
 from tests.builders import make_pod, make_shape
+from tests.devices import gpu_node, vgpu_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, REFUSED, Call, Rig
 from tests.service.virtual_time import advance, clock, run, settle
 
@@ -57,6 +60,63 @@ def test_a_pod_is_told_the_cpus_that_it_is_meant_to_have(
         await settle()
         assert rig.api.bound() == {"p": "n1"}
         assert rig.api.told["p"].get(NUMA_DECISION) == told
+
+    run(scenario())
+
+
+def with_gpus(**pods: int) -> Rig:
+    """Pods alone that ask for so many GiB of a GPU; the node has two of 32 GiB."""
+    rig = Rig()
+    setting = DeviceSetting(vgpu=True, order=DeviceOrder.BINPACK)
+    rig.parts.configuration.load(VGPU_CONF)
+    rig.cache.set_device_setting(setting)
+    rig.see("nodes", gpu_node("n1", "GPU-a", "GPU-b"))
+    for name, gib in pods.items():
+        rig.pod(name, shape=vgpu_shape(gib))
+    return rig
+
+
+VGPU_CONF = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: deviceshare
+    arguments:
+      deviceshare.VGPUEnable: true
+      deviceshare.SchedulePolicy: binpack
+"""
+
+
+def test_a_pod_is_told_its_devices_in_its_binding() -> None:
+    async def scenario() -> None:
+        rig = with_gpus(a=20, b=20)
+        await rig.cycle()
+        calls = [rig.bind("a"), rig.bind("b")]
+        await settle()
+        assert [call.answer for call in calls] == ["", ""]
+        told = {name: rig.api.told[name]["volcano.sh/vgpu-ids-new"] for name in ("a", "b")}
+        assert sorted(told.values()) == ["GPU-a,NVIDIA,20480,0:", "GPU-b,NVIDIA,20480,0:"]
+        assert rig.api.told["a"]["volcano.sh/bind-phase"] == "allocating"
+        assert rig.api.told["a"]["volcano.sh/vgpu-node"] == "n1"
+
+    run(scenario())
+
+
+def test_a_pod_whose_device_falls_ill_before_its_bind_is_planned_again() -> None:
+    async def scenario() -> None:
+        rig = with_gpus(a=20, b=20)
+        await rig.cycle()
+        rig.see("nodes", gpu_node("n1", "GPU-a", "GPU-b", ill="GPU-b"))
+        calls = [rig.bind("a"), rig.bind("b")]
+        await settle()
+        assert sorted(call.answer for call in calls) == [
+            "",
+            "the devices that it asks for are not free on n1 any more; it is planned again",
+        ]
+        assert len(rig.api.bound()) == 1
+        assert rig.has_reservations() == 1
 
     run(scenario())
 
