@@ -65,6 +65,11 @@ class Configuration:
         return evicting(self.policies)
 
     @property
+    def shuffles(self) -> bool:
+        """Whether pods are moved though no group waits."""
+        return EvictionAction.SHUFFLE in self.policies.conf.actions
+
+    @property
     def preempts(self) -> bool:
         """Whether the planner makes room inside queues, so that kube-scheduler is not to."""
         return any(action.value in self.policies.conf.actions for action in _PREEMPTING)

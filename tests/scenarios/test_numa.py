@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -70,11 +71,14 @@ def topology(name: str, *, free: str, policy: str) -> Object:
     }
 
 
-def add_gang(place: Place, name: str, count: int, *, cpu: int) -> None:
-    """Pods of the class Guaranteed that name a policy."""
-    place.add_group(name, count)
+def add_gang(
+    place: Place, name: str, count: int, *, cpu: int, rank: str = "", **fields: Any
+) -> None:
+    """Pods of the class Guaranteed that name a policy, of the priority class ``rank``."""
+    ranked = {"priorityClassName": rank} if rank else {}
+    place.add_group(name, count, **ranked)
     resources = {"limits": {"cpu": str(cpu), "memory": "64Mi"}}
-    pods = workloads.members(name, count, resources=resources)
+    pods = workloads.members(name, count, resources=resources, **ranked, **fields)
     for pod in pods:
         pod["metadata"]["annotations"][POLICY] = SINGLE
     place.submit(pods)

@@ -13,6 +13,7 @@ from app.model.pod import GATE
 from app.model.shape import PodShape
 from app.model.workload import GroupPhase
 from app.service.cycle.begun_eviction import Fate, Step
+from app.service.cycle.eviction_pauses import OF_ONE_PAIR
 from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
 from app.telemetry import metrics
@@ -683,12 +684,37 @@ def test_a_job_that_loses_pods_again_and_again_is_let_alone() -> None:
     async def scenario() -> None:
         rig = Contended()
         rig.decide(rig.plan())
-        for _ in range(3):
-            rig.evictions.guard.note("default/high", ["default/low"], now=rig.clock())
+        for seconds in (3.0, 2.0, 1.0):
+            rig.evictions.guard.note("default/high", ["default/low"], now=rig.clock() - seconds)
         rig.evictions.give_up(rig.begun(), "for the test", now=rig.clock())
         rig.decide(rig.plan())
         assert rig.begun() is None
         assert rig.cache.pipelined.paused == {rig.key("high")}
+
+    run(scenario())
+
+
+def test_a_job_that_is_shuffled_again_and_again_is_let_alone_and_others_are_not() -> None:
+    async def scenario() -> None:
+        rig = Contended()
+        rig.group("other", minimum=1)
+        rig.pod("other-0", group="other", node=NodeName("n1"), phase="Running")
+
+        def shuffled(*names: str) -> list[str]:
+            before = {begun.name for begun in rig.evictions.decided}
+            rig.decide(
+                *(rig.plan((n,), (), group="", action=EvictionAction.SHUFFLE) for n in names)
+            )
+            return [each.name for each in rig.evictions.decided if each.name not in before]
+
+        for _ in range(OF_ONE_PAIR):
+            assert len(shuffled("low-0", "low-1")) == 2, "those of one round count once"
+            for begun in list(rig.evictions.plans.values()):
+                rig.evictions.give_up(begun, "for the test", now=rig.clock())
+            rig.evictions.decided.clear()
+            await advance(30.0)
+        assert shuffled("low-2", "other-0") == ["pumice-shuffle-uid-other-0"]
+        assert rig.cache.pipelined.shuffled == rig.clock(), "it is not looked at in every cycle"
 
     run(scenario())
 

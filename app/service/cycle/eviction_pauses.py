@@ -1,10 +1,11 @@
 """Groups that no pods are evicted for: after evictions in vain, and jobs that lose pods in turn.
 
-A gang whose victims went in vain pauses, each time in a row twice as long. That pods are not
-evicted in circles is for the rules to see to (:mod:`app.core.plugins`); here the evictions of each
-job are counted all the same, as a last resort against a rule that is wrong. A job that loses pods
-again and again, or again and again to the same job, is let alone, and the group that wants its pods
-pauses.
+A gang whose victims went in vain, or whose plan the API server refuses to store, pauses, each time
+in a row twice as long; so do all plans for no gang together when one of them is refused. That pods
+are not evicted in circles is for the rules to see to (:mod:`app.core.plugins`); here the evictions
+of each job are counted all the same, as a last resort against a rule that is wrong. A job that
+loses pods again and again, or again and again to the same job, is let alone, and the group that
+wants its pods pauses.
 """
 
 from collections import deque
@@ -18,9 +19,9 @@ from app.service.limits import Limits
 WINDOW_S: Final = 600.0
 """How long a decision counts."""
 OF_ONE_JOB: Final = 6
-"""How many decisions may take pods of one job in that time."""
+"""In how many cycles decisions may take pods of one job in that time."""
 OF_ONE_PAIR: Final = 3
-"""How many decisions may take pods of one job for the same other job in that time."""
+"""In how many cycles decisions may take pods of one job for the same other one in that time."""
 _MOST_DOUBLINGS: Final = 30
 _KEPT: Final = 10_000
 """Jobs and pairs that are counted at most; those counted first are forgotten first."""
@@ -79,13 +80,19 @@ class Pauses:
 
 @dataclass(slots=True, eq=False)
 class EvictionGuard:
-    """Counts the decisions of the last minutes by job of the victims, and by pair of jobs."""
+    """Counts the decisions of the last minutes by job of the victims, and by pair of jobs.
+
+    Those of one cycle count once. What pods are shuffled by counts as a job.
+    """
 
     _times: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
     """By job of the victims and job of the preemptor; the latter is empty for all of them."""
 
     def refuses(self, preemptor: str, victims: Iterable[str], *, now: float) -> str:
-        """Which of the jobs may not lose pods to ``preemptor`` now; empty: all may."""
+        """Which of the jobs may not lose pods to ``preemptor`` now; empty: all may.
+
+        What was decided ``now`` is of the same cycle.
+        """
         for job in victims:
             if self._count(job, "", now) >= OF_ONE_JOB:
                 return job
@@ -98,15 +105,20 @@ class EvictionGuard:
         for job in victims:
             for other in {"", preemptor}:
                 times = self._times.pop((job, other), None) or deque(maxlen=OF_ONE_JOB)
-                times.append(now)
+                if not times or times[-1] != now:
+                    times.append(now)
                 self._times[job, other] = times
         while len(self._times) > _KEPT:
             del self._times[next(iter(self._times))]
 
     def counts(self, *, now: float) -> dict[str, int]:
         """How often each job has lost pods lately."""
-        found = {job: self._count(job, "", now) for job, other in list(self._times) if not other}
+        found = {
+            job: sum(at > now - WINDOW_S for at in times)
+            for (job, other), times in self._times.items()
+            if not other
+        }
         return {job: count for job, count in found.items() if count}
 
     def _count(self, job: str, other: str, now: float) -> int:
-        return sum(at > now - WINDOW_S for at in self._times.get((job, other), ()))
+        return sum(now - WINDOW_S < at < now for at in self._times.get((job, other), ()))

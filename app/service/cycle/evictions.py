@@ -80,9 +80,9 @@ class Evictions:
         begun = BegunEviction(intent_name(intent), intent, gang, now)
         self._take(begun, plan, now)
         metrics.EVICTION_PLANS.labels(intent.action, Step.DECIDED).inc()
+        if intent.action is not EvictionAction.OVER_CAPABILITY:
+            self.guard.note(self._taker(plan), self.jobs_of(intent.victims), now=now)
         if intent.preemptor:
-            mine = self.job_of(intent.preemptor)
-            self.guard.note(mine, self.jobs_of(intent.victims), now=now)
             pods = "pod" if len(intent.victims) == 1 else "pods"
             groups = len({victim.gang for victim in intent.victims})
             self.notices.append(
@@ -98,18 +98,26 @@ class Evictions:
     def pauses_for(self, plan: EvictionPlan, *, now: float) -> bool:
         """Whether no pods are to be evicted for the group of the plan now.
 
-        It pauses from now on if its victims are of a job that lost pods again and again.
+        It pauses from now on if its victims are of a job that lost pods again and again. Where pods
+        are shuffled, those of that job stay for this round.
         """
         key = plan.preemptor
         if not self.loaded or self.pauses.of(key, now=now) is not None:
             return True
-        if not key:
+        if plan.action is EvictionAction.OVER_CAPABILITY:
             return False
-        job = self.guard.refuses(self.job_of(key), self.jobs_of(plan.victims), now=now)
+        job = self.guard.refuses(self._taker(plan), self.jobs_of(plan.victims), now=now)
         if job:
             metrics.EVICTIONS_GUARDED.inc()
-            self.pause(key, f"{job} has lost pods again and again", now=now)
+            if key:
+                self.pause(key, f"{job} has lost pods again and again", now=now)
+            else:
+                self.cache.pipelined.shuffled = now
         return bool(job)
+
+    def _taker(self, plan: EvictionPlan) -> str:
+        """What the guard counts the plan for: the job of its preemptor, or its action."""
+        return self.job_of(plan.preemptor) if plan.preemptor else plan.action.value
 
     def pause(self, key: GroupKey, why: str, *, now: float) -> None:
         """Let no pods be evicted for a group for a while, longer each time in a row."""

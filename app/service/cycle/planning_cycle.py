@@ -3,9 +3,10 @@
 A cycle works on its own snapshot in slices of half a millisecond, so calls of kube-scheduler are
 answered in between. It begins by giving back reservations that were not used in time
 (:mod:`app.service.cycle.expiry`) and what queues may not hold any more
-(:mod:`app.service.cycle.over_limit`). When no group waits there is nothing to plan: then a cycle
-only reports what changed, as it does when what changed cannot bring any group a place, such as
-room given back while all groups that wait lack members.
+(:mod:`app.service.cycle.over_limit`). When no group waits there is nothing to plan, but for the
+action ``shuffle`` and for queues that give up what they hold: then a cycle only reports what
+changed, as it does when what changed cannot bring any group a place, such as room given back while
+all groups that wait lack members.
 
 The cluster goes on while a cycle plans, and gangs are planned on demand in between
 (:mod:`app.service.cycle.on_demand`), so publishing checks every decision again
@@ -114,7 +115,8 @@ class PlanningCycle:
         if self._planned_by is not self.input.configuration.policies:
             self._planned_by = self.input.configuration.policies
             self.cache.registry.look_again()
-        if not (self.cache.registry.pending or self.cache.giving_up):
+        waits = bool(self.cache.registry.pending) or bool(self.cache.giving_up)
+        if not (waits or self.input.configuration.shuffles):
             self.last_plan.clear()
             self.cache.collect((), now=now)
             return

@@ -1,4 +1,6 @@
-"""A queue that gives up what it holds beyond its capability, and the service."""
+"""Pods that go though no group waits: a queue beyond its capability, and pods that are shuffled."""
+
+import pytest
 
 from app.model.amounts import Amounts
 from app.model.ids import NodeName, PodUid
@@ -28,8 +30,9 @@ class Cut(Rig):
         self.parts.configuration.load(CONF)
         self.node("n1", cpu=12_000)
         self.group("g", minimum=1)
+        there = {"node": NodeName("n1"), "phase": "Running", "shape": TWO, "started": 1.0}
         for number in range(6):
-            self.pod(f"g-{number}", group="g", node=NodeName("n1"), phase="Running", shape=TWO)
+            self.pod(f"g-{number}", group="g", **there)
 
     def cut(self, capability: Amounts, *, says: str = "true") -> None:
         said = {EVICT_OVER_CAPABILITY: says}
@@ -37,6 +40,34 @@ class Cut(Rig):
 
     def evicted(self) -> list[str]:
         return [write.target.partition("/")[2] for write in self.api.of("evict")]
+
+
+SHUFFLE = """
+actions: "enqueue, allocate, backfill, shuffle"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: nodeorder
+  - name: rescheduling
+    arguments:
+      strategies:
+      - name: lowNodeUtilization
+        params: {thresholds: {cpu: 30}, targetThresholds: {cpu: 70}}
+"""
+
+
+@pytest.mark.parametrize("conf", [CONF, SHUFFLE])
+def test_pods_are_shuffled_although_no_group_waits(conf: str) -> None:
+    async def scenario() -> None:
+        rig = Cut()
+        rig.parts.configuration.load(conf)
+        rig.node("n2", cpu=12_000)
+        with working(rig):
+            await advance(5.0)
+            assert bool(rig.evicted()) is (conf is SHUFFLE)
+
+    run(scenario())
 
 
 def test_pods_go_although_no_group_waits() -> None:
