@@ -221,3 +221,85 @@ def test_sub_groups_find_domains_inside_that_of_the_gang_whenever_they_exist(
             for name, names in network.inside.items()
             if network.tier_of[name] <= sub_tier
         )
+
+
+def hold_parts(
+    room: tuple[int, ...], parts: Sequence[Sequence[int]], domains: Sequence[Sequence[int]]
+) -> bool:
+    """Whether members of these sizes have room on nodes together, each part inside one domain."""
+    if not parts:
+        return True
+    first, *rest = parts
+    return any(
+        hold_parts(left, rest, domains)
+        for rows in domains
+        for left in left_after(room, sorted(first, reverse=True), rows)
+    )
+
+
+def left_after(
+    room: tuple[int, ...], sizes: Sequence[int], rows: Sequence[int]
+) -> set[tuple[int, ...]]:
+    """What may be left of the room once members of these sizes are on nodes of these rows."""
+    left = {room}
+    for size in sizes:
+        left = {
+            (*free[:row], free[row] - size, *free[row + 1 :])
+            for free in left
+            for row in rows
+            if free[row] >= size
+        }
+    return left
+
+
+@examples(60)
+@given(
+    networks(most=8),
+    st.integers(2, 3).flatmap(
+        lambda size: st.lists(
+            st.lists(st.integers(1, 4), min_size=size, max_size=size), min_size=1, max_size=3
+        )
+    ),
+    st.tuples(st.integers(1, 3), st.integers(1, 4)),
+)
+def test_sub_groups_of_several_shapes_find_domains_whenever_they_exist(
+    network: Network, parts: list[list[int]], tiers: tuple[int, int]
+) -> None:
+    sub_tier, tier = (min(each, network.tier_of[CLUSTER] - 1) for each in tiers)
+    waiting, of = [], {}
+    for number, sizes in enumerate(parts):
+        for at, cpu in enumerate(sizes):
+            [task] = members(f"g-{number}-{at}", 1, cpu=cpu, role=f"r{cpu}")
+            waiting.append(task)
+            of[task.uid] = SubGroup("s", str(number))
+    policy = SubGroupPolicy(
+        "s", keys=("k",), size=len(parts[0]), least=len(parts), topology=hard(sub_tier)
+    )
+    gang = make_gang(
+        "g",
+        waiting=tuple(waiting),
+        topology=hard(tier),
+        sub_groups=(policy,),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+    rows = {
+        name: [at for at in range(len(network.sizes)) if f"n{at}" in names]
+        for name, names in network.inside.items()
+    }
+    low = [name for name in rows if network.tier_of[name] <= sub_tier]
+    possible = {
+        name: hold_parts(
+            network.sizes,
+            parts,
+            [rows[part] for part in low if network.inside[part] <= network.inside[name]],
+        )
+        for name in network.inside
+    }
+    outcome = network.plan(gang)
+    check(network, outcome, possible=possible, tier=tier)
+    used: dict[SubGroup, set[str]] = {}
+    for name, node in outcome.nodes("g").items():
+        used.setdefault(of[PodUid(f"uid-{name}")], set()).add(node)
+    for nodes in used.values():
+        assert any(nodes <= network.inside[name] for name in low)

@@ -12,21 +12,26 @@ first failure is kept, in the numbers of the gang: what its minimum asks for, an
 """
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from app.core.actions import futility, network, refusals
 from app.core.actions.attempt import Attempt, place_at
 from app.core.actions.backlog import Backlog, followers_last, rank
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
+from app.core.actions.packed_units import TRIALS, PackedUnits
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.gangs.task_topology import tells_tasks_apart
+from app.core.victims.packing import Steps as Trials
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
 from app.model.topology import NetworkTopology
+
+AttemptKind = Callable[[Cycle, Backlog, Sequence[Task], Need], Attempt]
 
 PIECE = 8
 """Members placed between two yields."""
@@ -55,8 +60,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         if found is not None:
             return found
     if gang.sub_groups:
-        attempt = UnitAttempt(cycle, backlog, followers_last(cycle.snapshot, tasks), need.copy())
-        return (yield from _place_units(cycle, attempt, wanted=tasks[: need.members]))
+        return (yield from _place_units(cycle, backlog, tasks, need=need))
     demand = futility.demand_of(cycle.ledger, gang.queue, tasks, need=need)
     demand = futility.ruled(demand, cycle.plugin_keys(gang, tasks))
     failure = cycle.futile.recall(demand)
@@ -79,11 +83,13 @@ def _place_in_domain(
     """Give the gang its minimum inside one domain, or refuse it; None: it may lie anywhere."""
     gang, in_order = backlog.gang, followers_last(cycle.snapshot, tasks)
     members = network.Members(gang, tasks, need.members, roles=need.roles)
-    search = network.DomainSearch.of(cycle, asked, members)
+    search, trials = network.DomainSearch.of(cycle, asked, members), Trials(TRIALS)
+    kinds: Sequence[AttemptKind] = (MemberAttempt, PackedAttempt)
+    if gang.sub_groups:
+        kinds = (UnitAttempt, partial(PackedUnits, trials=trials))
     for domain in search.domains():
         backlog.forget_failures()
         with cycle.inside(domain):
-            kinds = (UnitAttempt,) if gang.sub_groups else (MemberAttempt, PackedAttempt)
             for kind in kinds:
                 failure = yield from _try(cycle, kind(cycle, backlog, in_order, need.copy()))
                 if failure is None:
@@ -117,16 +123,20 @@ def _in_order(cycle: Cycle, backlog: Backlog, extra: Sequence[Task]) -> list[Tas
 
 
 def _place_units(
-    cycle: Cycle, attempt: UnitAttempt, *, wanted: Sequence[Task]
+    cycle: Cycle, backlog: Backlog, tasks: Sequence[Task], *, need: Need
 ) -> Generator[None, None, bool]:
     """Place the minimum of a gang that is parted.
 
     What one such gang did not get says nothing of others.
     """
-    failure = yield from _try(cycle, attempt)
+    gang, wanted = backlog.gang, tasks[: need.members]
+    in_order = followers_last(cycle.snapshot, tasks)
+    failure = yield from _try(cycle, UnitAttempt(cycle, backlog, in_order, need.copy()))
+    if failure is not None and failure.refusal.cause not in refusals.OF_LIMITS:
+        packed = PackedUnits(cycle, backlog, in_order, need.copy())
+        failure = failure if (yield from _try(cycle, packed)) else None
     if failure is None:
         return True
-    gang = attempt.backlog.gang
     failure = replace(failure, placed=min(failure.placed, max(len(wanted) - 1, 0)))
     cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
     return False

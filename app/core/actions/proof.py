@@ -17,6 +17,7 @@ from app.core.actions.attempt import Attempt, Hint, place_at
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import MemberAttempt, PackedAttempt
+from app.core.actions.packed_units import PackedUnits
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.entries import Placed
 from app.core.gangs import slots
@@ -133,7 +134,7 @@ class Proof:
         """Places as ``allocate`` would give them."""
         cycle, gang = self.cycle, self.gang
         tasks = followers_last(cycle.snapshot, self.tasks)
-        kinds: Sequence[type[Attempt]] = (UnitAttempt,)
+        kinds: Sequence[type[Attempt]] = (UnitAttempt, PackedUnits)
         if not gang.sub_groups:
             kinds = (MemberAttempt, PackedAttempt)
         for kind in kinds:
