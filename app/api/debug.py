@@ -1,6 +1,7 @@
 """What the extender believes, for people with curl."""
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 from fastapi import APIRouter, Response
 
@@ -11,8 +12,14 @@ from app.core.figures import QueueFigures
 from app.model.ids import QueueName
 from app.model.resources import ResourceAxis, Vector
 from app.service.ports import WriteError
+from app.service.telling.domains import domain_facts, page
 from app.service.telling.evicting import state_of_evictions, view_of
 from app.service.telling.explanations import slots_of
+
+_MOST_DOMAINS: Final = 1_000
+_LAST_DOMAIN: Final = 1_000_000
+_MANY_NODES: Final = 1_000
+"""From so many nodes on domains are worked out beside the event loop."""
 
 
 def debug_router(services: ExtenderServices) -> APIRouter:
@@ -96,6 +103,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
         return json_value([{"node": v.node, "requests": dict(v.shape.requests)} for v in active])
 
     _tell_of_evictions(router, services)
+    _tell_of_domains(router, services)
     return router
 
 
@@ -112,6 +120,29 @@ def _tell_of_evictions(router: APIRouter, services: ExtenderServices) -> None:
     async def certificates() -> Response:
         """The latest decisions to evict, each with what ``pumice check-eviction`` verifies."""
         return json_value([view_of(cache, begun) for begun in planning.evictions.decided])
+
+
+def _tell_of_domains(router: APIRouter, services: ExtenderServices) -> None:
+    @router.get("/domains", responses=refusals({"default": "a number is out of its bounds"}))
+    async def domains(limit: str = "100", offset: str = "0") -> Response:
+        """Domains of the network from the lowest tier up, a page of ``limit`` from ``offset`` on.
+
+        The last one of all is the whole cluster. ``next`` is the offset of the next page, null on
+        the last one. ``free`` is what no pod has and none is promised, ``gangs`` are those with all
+        of their places inside: names of some, and ``gangsInside`` how many there are.
+        """
+        most = _bounded("limit", limit, least=1, most=_MOST_DOMAINS)
+        first = _bounded("offset", offset, least=0, most=_LAST_DOMAIN)
+        facts = domain_facts(services.cache)
+        if len(facts.table.nodes) < _MANY_NODES:
+            return json_value(page(facts, offset=first, limit=most))
+        return json_value(await asyncio.to_thread(page, facts, offset=first, limit=most))
+
+
+def _bounded(name: str, text: str, *, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+        raise BadRequest(f"{name}: {text} is not from {least} to {most}")
+    return int(text)
 
 
 def _queue(services: ExtenderServices, name: QueueName, figures: QueueFigures) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from tests.service.virtual_time import advance, clock, run, settle
 PAGES = (
     "snapshot",
     "queues",
+    "domains",
     "ledger",
     "plan",
     "gangs",

@@ -15,7 +15,7 @@ from app.cache.gangs.missing import awaits_nobody, hidden_by_role
 from app.cache.nodes.usage import read_only
 from app.model.amounts import Amounts, is_best_effort
 from app.model.gang import Counts, Gang, Task
-from app.model.ids import PodUid
+from app.model.ids import NodeName, PodUid
 from app.model.integers import int32
 from app.model.parts import NO_SUB_GROUP, SubGroup, by_sub_group
 from app.model.pod import Pod
@@ -177,6 +177,12 @@ def places_of(group: Group, vector: ToVector) -> tuple[MemberPlace, ...]:
         for slot in group.slots.values()
     ]
     return tuple(held)
+
+
+def nodes_of(group: Group) -> set[NodeName]:
+    """The nodes on which members and slots of ``group`` hold room."""
+    held = {each.charged_node for each in group.members.values() if each.kind in PLACED_KINDS}
+    return held | {slot.node for slot in group.slots.values()}
 
 
 def topology_of(group: Group) -> NetworkTopology | None:

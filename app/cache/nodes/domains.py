@@ -5,11 +5,12 @@ when one of them has changed, and the columns when the table has other rows. Wit
 domains are those that labels of nodes tell, if the configuration names some.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from app.core.topology.by_labels import label_domains
+from app.core.topology.problems import Problem, problems
 from app.core.topology.tree import Tree
 from app.model.domains import CLUSTER, Domains, whole_cluster
 from app.model.ids import NodeName
@@ -28,6 +29,7 @@ class NetworkTree:
         self._changes = 0
         self._labels: tuple[str, ...] = ()
         self._domains: tuple[tuple[int, int, int], Domains] | None = None
+        self._problems: tuple[tuple[int, int], Mapping[str, tuple[Problem, ...]]] | None = None
 
     @property
     def names(self) -> Collection[str]:
@@ -70,6 +72,18 @@ class NetworkTree:
             self._domains = now, self._made(table)
         return self._domains[1]
 
+    def problems(self) -> Mapping[str, tuple[Problem, ...]]:
+        """What is wrong with HyperNodes, by name; the same object until something changes."""
+        now = (self._tree.changes, self._changes)
+        if self._problems is None or self._problems[0] != now:
+            tiers = {name: each.tier for name, each in self._hyper_nodes.items()}
+            self._problems = now, problems(self._tree, tiers)
+        return self._problems[1]
+
+    def tier_names(self) -> dict[str, str]:
+        """What HyperNodes call their tier, by name; those that call it nothing are left out."""
+        return {name: it.tier_name for name, it in self._hyper_nodes.items() if it.tier_name}
+
     def _made(self, table: NodeTable) -> Domains:
         cluster = whole_cluster(len(table.nodes))
         if not self._hyper_nodes:
@@ -83,11 +97,13 @@ class NetworkTree:
             if each.tier_name:
                 tier_of_name[each.tier_name] = each.tier
         inside.append(cluster.rows)
+        parents = self._tree.parents(names)
+        at = {name: position for position, name in enumerate((*names, CLUSTER))}
         ends = np.cumsum([len(rows) for rows in inside])
         return Domains(
             names=(*names, CLUSTER),
             tiers=np.array([*tiers, max(tiers) + 1], dtype=np.int64),
-            parents=np.array([*self._parents(names), -1], dtype=np.intp),
+            parents=np.array([*(at[parents.get(name, CLUSTER)] for name in names), -1], np.intp),
             starts=np.concatenate(([0], ends)).astype(np.intp),
             rows=np.concatenate(inside).astype(np.intp),
             tier_of_name=tier_of_name,
@@ -96,12 +112,3 @@ class NetworkTree:
     def _rows(self, name: str, table: NodeTable) -> list[int]:
         known = (table.index.get(NodeName(node)) for node in self._tree.below(name).nodes)
         return sorted(row for row in known if row is not None)
-
-    def _parents(self, names: list[str]) -> list[int]:
-        at = {name: position for position, name in enumerate(names)}
-        parents = [len(names)] * len(names)
-        for position, name in reversed(list(enumerate(names))):
-            for child in self._tree.children(name):
-                if at.get(child, position) < position:
-                    parents[at[child]] = position
-        return parents

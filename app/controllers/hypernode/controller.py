@@ -6,6 +6,7 @@ from typing import Any, Final
 from app.controllers.ports import Api, ApiError, Clock, Failure
 from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store
+from app.core.topology.problems import of_members
 from app.core.topology.tree import Below, Tree
 from app.kit.workqueue import Again
 from app.wire import times
@@ -33,10 +34,6 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 """How this controller finds objects in the stores."""
 
 RESOLVED: Final = "MembersResolved"
-_TOLD: Final = 5
-"""Of many names that are missing so many are told."""
-
-
 _ALL: Final = Key("", "*")
 """No name: stands for all of them."""
 
@@ -117,14 +114,7 @@ class HyperNodeController:
 
 def judged(below: Below) -> tuple[str, str, str]:
     """Status, reason and message of the condition."""
-    if below.in_cycle:
-        return "False", "Cycle", "it is a member of itself"
-    if below.invalid:
-        return "False", "InvalidSelector", "; ".join(below.invalid[:_TOLD])
-    if below.missing:
-        more = len(below.missing) - _TOLD
-        rest = f" and {more} more" if more > 0 else ""
-        return "False", "NoSuchMember", f"there is no {', '.join(below.missing[:_TOLD])}{rest}"
-    if not below.nodes:
-        return "False", "Empty", "it has no nodes"
+    problem = next(of_members(below), None)
+    if problem is not None:
+        return "False", problem.reason, problem.message
     return "True", "Resolved", "every member was found"

@@ -83,6 +83,19 @@ class Tree:
         """The HyperNodes that are members of the HyperNode ``name``."""
         return frozenset(self._directly(name).children)
 
+    def parents(self, names: Sequence[str]) -> dict[str, str]:
+        """The first of the HyperNodes behind it in ``names`` that has it as a member, by name.
+
+        Left out are those that no HyperNode behind them has.
+        """
+        at = {name: position for position, name in enumerate(names)}
+        found: dict[str, str] = {}
+        for position, name in reversed(list(enumerate(names))):
+            for child in self.children(name):
+                if at.get(child, position) < position:
+                    found[child] = name
+        return found
+
     def _directly(self, name: str) -> _Direct:
         if name not in self._direct:
             direct = self._direct[name] = _Direct()
