@@ -7,23 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from app.cli import output, queue_shares
+from app.cli import node_room, output, queue_shares
 from app.cli.cluster import Cluster, Objects, Where, ask, warn
 from app.cli.commands import Command, Context, Kubeconfig, Master, group
 from app.cli.endings import failing_to
+from app.cli.node_room import Nodes, Room
 from app.cli.queue_shares import Share
 from app.kube import errors
-from app.wire.kinds import NODES, PODS, QUEUES
+from app.wire.kinds import HYPER_NODES, NODES, PODS, QUEUES
 from app.wire.unstructured import name
 
-app = group("How much queues hold.")
+app = group("How much queues and nodes hold.")
 
 _FULL, _NEARLY = 100, 80
-
-
-@app.callback()
-def top() -> None:
-    """Keep ``queues`` a word of its own although it is the only one."""
 
 
 @app.command("queues", cls=Command)
@@ -50,6 +46,44 @@ def queues(
         else:
             text = queue_shares.rows(found)
             typer.echo(coloured(text) if wants_colour() else text, nl=False)
+
+
+@app.command("nodes", cls=Command)
+def nodes(
+    *,
+    topology: Annotated[
+        bool, typer.Option("--topology", help="By domains of the network (HyperNodes), as a tree.")
+    ] = False,
+    form: Annotated[
+        Literal["table", "wide", "json", "yaml"],
+        typer.Option("--output", "-o", help="How to show it."),
+    ] = "table",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context: Context = "",
+) -> None:
+    """Show what is requested of nodes, of all that they have to give: requested/allocatable.
+
+    With --topology a line is a domain of the network, with the nodes below it.
+    """
+    with failing_to("top nodes"):
+
+        async def look(cluster: Cluster) -> tuple[list[Room], bool]:
+            there = Nodes(await cluster.list(NODES), await cluster.list(PODS))
+            hyper_nodes = await cluster.list(HYPER_NODES) if topology else []
+            found = there.by_domain(hyper_nodes) if topology else there.each()
+            return found, bool(hyper_nodes)
+
+        found, has_domains = ask(Where(kubeconfig, master, context), look)
+        if form not in {"table", "wide"}:
+            typer.echo(output.document(node_room.values(found), form), nl=False)
+        elif topology and not has_domains:
+            typer.echo(node_room.NO_DOMAINS, nl=False)
+        elif not found:
+            typer.echo(output.EMPTY, nl=False)
+        else:
+            text = node_room.rows(found, domains=topology, wide=form == "wide")
+            typer.echo(text, nl=False)
 
 
 async def look(cluster: Cluster) -> list[Share]:

@@ -1,0 +1,241 @@
+"""How much room nodes have, one by one or by domains of the network.
+
+A domain is a HyperNode with the nodes below it; above all is the whole cluster. What pods request
+counts until they end, whoever's they are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.cli.pod_rows import JOB_LABEL
+from app.cli.queue_shares import rounded, takes_pods
+from app.cli.tables import NONE, Column, fitted, table
+from app.core.topology.problems import Problem, problems
+from app.core.topology.tree import Tree
+from app.model.pod import GROUP_ANNOTATION
+from app.webhooks.requests import added, pod_requests
+from app.wire import quantity
+from app.wire.errors import DecodeError
+from app.wire.objects.hyper_nodes import members_of
+from app.wire.unstructured import Object, annotations, labels, name, namespace, spec, status
+
+CLUSTER: Final = "cluster"
+OUTSIDE: Final = "<in no HyperNode>"
+NO_DOMAINS: Final = (
+    "No HyperNodes found: all nodes are one domain. (Of domains by labels of nodes, which the "
+    "plugin network-topology-aware can be told, /debug/domains of the extender knows.)\n"
+)
+_ENDED = frozenset({"Succeeded", "Failed"})
+_SHOWN = ("cpu", "memory")
+_UNTOLD = frozenset({*_SHOWN, "pods", "ephemeral-storage"})
+_GAP = 2
+
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Nodes together: what they have, and what is requested of it, by resource in base units.
+
+    ``tier`` None: it is no HyperNode. ``away`` counts the nodes that take no pods now, ``jobs`` the
+    jobs and groups with pods there.
+    """
+
+    name: str
+    depth: int = 0
+    tier: int | None = None
+    tier_name: str = ""
+    nodes: int
+    away: int
+    allocatable: Amounts
+    requested: Amounts
+    jobs: int
+    problems: tuple[Problem, ...] = ()
+
+
+class Nodes:
+    """The nodes of a cluster with the pods that are on them."""
+
+    def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
+        self._nodes = {name(node): node for node in nodes}
+        self._allocatable = {key: _readable(node) for key, node in self._nodes.items()}
+        self._requested: dict[str, dict[str, int]] = {}
+        self._jobs: dict[str, set[str]] = {}
+        for pod in pods:
+            node = str(spec(pod).get("nodeName") or "")
+            if node not in self._nodes or status(pod).get("phase") in _ENDED:
+                continue
+            asked = pod_requests(spec(pod))
+            self._requested[node] = added(self._requested.get(node, {}), asked)
+            self._jobs.setdefault(node, set()).update(_job(pod))
+
+    def each(self) -> list[Room]:
+        """A room per node, by name."""
+        return [self._room([key], name=key) for key in sorted(self._nodes)]
+
+    def by_domain(self, hyper_nodes: Sequence[Object]) -> list[Room]:
+        """A room per HyperNode, each before what is below it; the whole cluster comes first.
+
+        A HyperNode that is a member of several stands below that of the lowest tier.
+        """
+        tree = Tree()
+        for key, node in self._nodes.items():
+            tree.put_node(key, labels(node))
+        for each in hyper_nodes:
+            tree.put(name(each), labels(each), members_of(spec(each)))
+        known = {name(each): each for each in hyper_nodes}
+        tiers = {key: _tier(each) for key, each in known.items()}
+        wrong = problems(tree, tiers)
+        children: dict[str, list[str]] = {}
+        parents = tree.parents(sorted(known, key=lambda key: (tiers[key], key)))
+        for key in sorted(known, key=lambda key: (-tiers[key], key)):
+            children.setdefault(parents.get(key, CLUSTER), []).append(key)
+
+        def walk(above: str, depth: int) -> Iterator[Room]:
+            for key in children.get(above, ()):
+                yield self._room(
+                    tree.below(key).nodes,
+                    name=key,
+                    depth=depth,
+                    tier=tiers[key],
+                    tier_name=str(spec(known[key]).get("tierName") or ""),
+                    problems=wrong.get(key, ()),
+                )
+                yield from walk(key, depth + 1)
+
+        inside = {node for key in known for node in tree.below(key).nodes}
+        outside = self._nodes.keys() - inside
+        others = [self._room(outside, name=OUTSIDE, depth=1)] if outside and known else []
+        return [self._room(self._nodes, name=CLUSTER), *walk(CLUSTER, 1), *others]
+
+    def _room(
+        self,
+        keys: Iterable[str],
+        *,
+        name: str,
+        depth: int = 0,
+        tier: int | None = None,
+        tier_name: str = "",
+        problems: tuple[Problem, ...] = (),
+    ) -> Room:
+        there = list(keys)
+        return Room(
+            name=name,
+            depth=depth,
+            tier=tier,
+            tier_name=tier_name,
+            nodes=len(there),
+            away=sum(not takes_pods(self._nodes[key]) for key in there),
+            allocatable=_summed(self._allocatable[key] for key in there),
+            requested=_summed(self._requested.get(key, {}) for key in there),
+            jobs=len(set().union(*(self._jobs.get(key, set()) for key in there))),
+            problems=problems,
+        )
+
+
+def rows(found: Sequence[Room], *, domains: bool, wide: bool) -> str:
+    """The table of ``top nodes``; ``domains``: each line is of several nodes."""
+    first = [_column("Name", lambda room: "  " * room.depth + room.name)]
+    if domains:
+        first += [
+            _column("Tier", lambda room: "-" if room.tier is None else str(room.tier)),
+            _column("Nodes", lambda room: str(room.nodes)),
+        ]
+    amounts = [
+        _column("CPU", lambda room: _of(room, "cpu")),
+        _column("Memory", lambda room: _of(room, "memory")),
+        _column("GPUs", _gpus),
+        _column("Jobs", lambda room: str(room.jobs)),
+    ]
+    more = [_column("Away", lambda room: str(room.away)), _column("Others", _others)]
+    if domains:
+        more += [_column("Tier name", lambda room: room.tier_name or "-"), _column("Wrong", _wrong)]
+    lines = [{"room": room} for room in found]
+    return table([*first, *amounts, *(more if wide else [])], lines)
+
+
+def values(found: Sequence[Room]) -> list[Object]:
+    """The rooms for programs."""
+    return [
+        {
+            "name": room.name,
+            "depth": room.depth,
+            "tier": room.tier,
+            "tierName": room.tier_name,
+            "nodes": room.nodes,
+            "away": room.away,
+            "allocatable": _texts(room.allocatable),
+            "requested": _texts(room.requested),
+            "jobs": room.jobs,
+            "problems": [
+                {"reason": each.reason, "message": each.message} for each in room.problems
+            ],
+        }
+        for room in found
+    ]
+
+
+def _job(pod: Object) -> Iterator[str]:
+    of = labels(pod).get(JOB_LABEL) or annotations(pod).get(GROUP_ANNOTATION)
+    if of:
+        yield f"{namespace(pod)}/{of}"
+
+
+def _tier(hyper_node: Object) -> int:
+    tier = spec(hyper_node).get("tier")
+    return tier if isinstance(tier, int) else 0
+
+
+def _readable(node: Object) -> Amounts:
+    try:
+        return quantity.read(status(node).get("allocatable"), "")
+    except DecodeError:
+        return {}
+
+
+def _summed(amounts: Iterable[Amounts]) -> Amounts:
+    total: dict[str, int] = {}
+    for each in amounts:
+        for resource, amount in each.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def _texts(amounts: Amounts) -> dict[str, str]:
+    return {key: quantity.text(key, amount) for key, amount in sorted(amounts.items())}
+
+
+def _is_gpu(resource: str) -> bool:
+    return resource.endswith("/gpu")
+
+
+def _of(room: Room, resource: str) -> str:
+    """``requested/allocatable``."""
+    requested, allocatable = (
+        rounded(resource, amounts.get(resource, 0))
+        for amounts in (room.requested, room.allocatable)
+    )
+    return f"{requested}/{allocatable}"
+
+
+def _gpus(room: Room) -> str:
+    requested, allocatable = (
+        sum(amount for resource, amount in amounts.items() if _is_gpu(resource))
+        for amounts in (room.requested, room.allocatable)
+    )
+    return f"{requested}/{allocatable}" if requested or allocatable else "-"
+
+
+def _others(room: Room) -> str:
+    known = sorted(room.allocatable.keys() | room.requested.keys())
+    told = [each for each in known if each not in _UNTOLD and not _is_gpu(each)]
+    return ",".join(f"{each}={_of(room, each)}" for each in told) or NONE
+
+
+def _wrong(room: Room) -> str:
+    return "; ".join(each.message for each in room.problems) or NONE
+
+
+def _column(title: str, cell: Callable[[Room], str]) -> Column:
+    return fitted(title, lambda line: cell(line["room"]), gap=_GAP)
