@@ -11,7 +11,8 @@ from app.cli.tables import NONE, fitted, resources, table
 from app.core.texts import available_word
 from app.kit.quantities import amount_text
 from app.model.amounts import COUNTED_PODS, PODS, REQUESTS
-from app.wire.unstructured import Object, key_of, metadata, name, spec, status
+from app.model.topology import ALLOCATED
+from app.wire.unstructured import Object, annotations, key_of, metadata, name, spec, status
 
 _LABEL = 12
 _GAP = 3
@@ -49,6 +50,7 @@ def value(found: Findings, *, source: str) -> Object:
         "podGroup": str(key_of(found.group)) if found.group else "",
         "conditions": list(status(found.group or {}).get("conditions") or ()),
         "pods": counts(found.pods),
+        "network": str((found.story or {}).get("network") or ""),
         "slots": dict((found.story or {}).get("slots") or {}),
         "story": list((found.story or {}).get("story") or ()),
         "members": list((found.story or {}).get("members") or ()),
@@ -75,6 +77,9 @@ def _around(found: Findings) -> Iterator[tuple[str, str]]:
         yield "PodGroup", f"{found.hidden_group.name}, not to be seen"
     if found.group is not None or found.job is not None:
         yield "Queue", _queue(found)
+    network = (found.story or {}).get("network") or annotations(found.group or {}).get(ALLOCATED)
+    if network:
+        yield "Network", str(network)
     listed = ", ".join(f"{count} {word}" for word, count in counts(found.pods).items())
     yield "Pods", listed or "none yet"
 

@@ -4,13 +4,22 @@ Every new text that Filter answers with costs the stock scheduler a PATCH of the
 :func:`filter_text` never has a number in it; the numbers are in :func:`describe`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from app.kit.quantities import amount_text
 from app.model.amounts import PODS, Amounts
 from app.model.conditions import BORROWS
-from app.model.reason import Cause, Holder, Never, NoDomain, NoVictims, Refusal, Shortfall
+from app.model.reason import (
+    Cause,
+    Closeness,
+    Holder,
+    Never,
+    NoDomain,
+    NoVictims,
+    Refusal,
+    Shortfall,
+)
 
 _FILTER: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "waiting for the other members of the group",
@@ -135,6 +144,20 @@ def describe(refusal: Refusal) -> str:
     if refusal.never is not None:
         parts.append(NEVER[refusal.never])
     return "; ".join(parts)
+
+
+def closeness_text(found: Closeness, holders: Sequence[Holder] = ()) -> str:
+    """``spine (tier 2); tier 1 could hold all: rack-7 lacks nvidia.com/gpu 3, held by …``."""
+    where = f"{found.domain} (tier {found.tier})"
+    best = found.nearest
+    if best is None:
+        return where
+    if best.takes >= found.members:
+        return f"{where}; by now {best.name} has room for all"
+    short = _amounts(best.lacks)
+    said = f"lacks {short}" if short else f"has room for {best.takes} of {found.members}"
+    by = ", held by " + ", ".join(_holder(each) for each in holders) if holders else ""
+    return f"{where}; tier {found.lowest} could hold all: {best.name} {said}{by}"
 
 
 def loan_text(borrowed_from: str, amounts: Amounts) -> str:

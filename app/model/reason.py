@@ -161,6 +161,22 @@ class NearestDomain:
 
 
 @dataclass(frozen=True, slots=True)
+class Closeness:
+    """How close the ``members`` of a gang are that hold room, and how close they could be at best.
+
+    They are in ``domain``, the lowest that has all of them. ``lowest`` is a bound: no domain of a
+    lower tier would hold them if it were empty, by resources alone. ``nearest`` is the domain below
+    ``tier`` that takes the most of them now, had they no room elsewhere; None: ``tier`` is lowest.
+    """
+
+    members: int
+    domain: str
+    tier: int
+    lowest: int
+    nearest: NearestDomain | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NoDomain:
     """Why no domain of the network takes the members: ``asked`` of them, ``each`` with so much.
 

@@ -221,6 +221,26 @@ def test_programs_get_everything(stand: Stand) -> None:
     assert [each["object"] for each in shown["events"]] == ["job/a"]
 
 
+NETWORK = "spine (tier 2); tier 1 could hold all: rack-7 lacks nvidia.com/gpu 3"
+
+
+def test_where_a_group_is_in_the_network_is_told_as_the_extender_says_it(stand: Stand) -> None:
+    waiting(stand)
+    with answering(json.dumps({**STORY, "network": NETWORK}).encode()) as (url, _):
+        page = stand.printed("explain", "a", "--extender-url", url)
+        shown = json.loads(stand.printed("explain", "a", "--extender-url", url, "-o", "json"))
+    assert f"Network:    {NETWORK}\n" in page
+    assert shown["network"] == NETWORK
+
+
+def test_without_the_extender_the_annotation_tells_the_domain_of_a_group(stand: Stand) -> None:
+    there = group("g")
+    there["metadata"]["annotations"] = {"volcano.sh/job-allocated-hypernode": "rack-7"}
+    stand.create(queue("default"), there, group("h"))
+    assert "Network:    rack-7\n" in stand.printed("explain", "podgroup/g")
+    assert "Network:" not in stand.printed("explain", "podgroup/h")
+
+
 def test_a_group_and_a_pod_lead_to_the_same_reason(stand: Stand) -> None:
     stand.create(
         queue("default"),

@@ -178,7 +178,7 @@ class DomainSearch:
         found = NoDomain(
             asked=members.least,
             each=axis.amounts(members.tasks[0].request),
-            alike=len({id(task.shape) for task in members.tasks}) == 1,
+            alike=len({task.request.tobytes() for task in members.tasks}) == 1,
             tier=self.highest,
             tier_name=self.topology.highest_tier_name,
             torn=best is None and len(self.held) > 0,

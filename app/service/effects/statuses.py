@@ -38,6 +38,7 @@ from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.leadership import Leadership
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, WriteError
+from app.service.telling.network import network_text
 from app.service.telling.reasons import Reasons
 from app.wire import patches, reached, times
 
@@ -265,7 +266,10 @@ class StatusWriter:
         self._unsettled.pop(key, None)
         self._written[key] = Written(wanted, stored.resource_version, now)
         if wanted.phase is GroupPhase.RUNNING and stored.phase is not GroupPhase.RUNNING:
-            await self._event(stored, "Normal", "Scheduled", "pod group is ready")
+            group = self._cache.groups.get(key)
+            where = "" if group is None else network_text(self._cache, group)
+            text = f"pod group is ready, in {where}" if where else "pod group is ready"
+            await self._event(stored, "Normal", "Scheduled", text)
 
     async def _tell(
         self, key: GroupKey, gang: Gang, stored: PodGroup, refusal: Refusal | None

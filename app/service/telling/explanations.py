@@ -20,6 +20,7 @@ from app.model.ids import GroupKey
 from app.model.reason import Refusal
 from app.service.telling.affinity_followers import must_follow
 from app.service.telling.evicting import EvictionView, views_of
+from app.service.telling.network import network_text
 from app.service.telling.reasons import Reasons, prebind_text
 
 _TOLD_IN_FULL: Final = 100
@@ -54,6 +55,8 @@ class Story:
     story: tuple[StoryEntry, ...]
     """The latest steps of the gang, or of the single pod, the latest last."""
     members: tuple[MemberStory, ...]
+    network: str = ""
+    """The domain that has all members with room, and what is in the way of a closer one."""
     evictions: tuple[EvictionView, ...] = ()
     """Plans under way that evict pods for the group, or of it."""
 
@@ -78,6 +81,7 @@ def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story
         reason=refusal,
         story=entries(steps),
         members=tuple(_member(member, shown=shown) for member in members),
+        network=network_text(cache, group),
         evictions=tuple(views_of(cache, reasons.evictions, key)),
     )
 

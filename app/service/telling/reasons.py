@@ -23,6 +23,7 @@ from app.service.cycle.last_plan import LastPlan
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.telling.evicting import of_member, pipelined
+from app.service.telling.network import holders_in
 from app.wire import times
 
 CREATING_S = 3.0
@@ -71,6 +72,9 @@ class Reasons:
             if group.given_up and refusal.detail:
                 refusal = replace(refusal, detail=f"{refusal.detail}: {self._given_up()}")
             return replace(refusal, holders=_other_schedulers(self.cache, group))
+        if refusal.domain is not None and refusal.domain.nearest is not None:
+            held = holders_in(self.cache, refusal.domain.nearest, besides=group.key)
+            return replace(refusal, holders=held)
         return refusal
 
     def settle_in_s(self, group: Group) -> float:
