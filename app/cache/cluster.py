@@ -91,9 +91,11 @@ class ClusterCache:
             slots=self.slots,
             shortages=self.shortages,
         )
+        self.numa = NumaUsage(self.node_usage, occupant=self._occupant)
         self.reservations = Reservations(
             self.decisions,
             node_usage=self.node_usage,
+            numa=self.numa,
             registry=self.registry,
             members=self.members,
             rules=self.rules,
@@ -119,7 +121,6 @@ class ClusterCache:
             losses=self.losses,
             reservations=self.reservations,
         )
-        self.numa = NumaUsage(self.node_usage, occupant=self._occupant)
         self.devices = DeviceUsage(self.node_usage, occupant=self._device_occupant)
         self._collected: tuple[Collected, ...] = ()
 

@@ -14,6 +14,7 @@ from app.model.reason import (
     Cause,
     Closeness,
     Holder,
+    NearestDomain,
     Never,
     NoDomain,
     NoVictims,
@@ -154,10 +155,8 @@ def closeness_text(found: Closeness, holders: Sequence[Holder] = ()) -> str:
         return where
     if best.takes >= found.members:
         return f"{where}; by now {best.name} has room for all"
-    short = _amounts(best.lacks)
-    said = f"lacks {short}" if short else f"has room for {best.takes} of {found.members}"
     by = ", held by " + ", ".join(_holder(each) for each in holders) if holders else ""
-    return f"{where}; tier {found.lowest} could hold all: {best.name} {said}{by}"
+    return f"{where}; tier {found.lowest} could hold all: {_nearest(best, found.members)}{by}"
 
 
 def loan_text(borrowed_from: str, amounts: Amounts) -> str:
@@ -229,14 +228,19 @@ def _no_domain(found: NoDomain) -> str:
     pods = "1 pod" if found.asked == 1 else f"{found.asked} pods"
     of = f" of {_amounts(found.each)}" if found.alike else ""
     best = found.nearest
+    return f"no domain of {tier} has room for {pods}{of}; {_nearest(best, found.asked)}"
+
+
+def _nearest(best: NearestDomain, asked: int) -> str:
+    """``rack-7 lacks cpu 3``, or that its room lies in pieces or behind rules."""
     lacks = _amounts(best.lacks)
-    would = "would have" if best.empty else "has"
-    short = f"{best.name} {'would lack' if best.empty else 'lacks'} {lacks}"
-    if not lacks:
-        short = f"{best.name} {would} room for {best.takes}"
-    if best.empty:
-        short += " if nothing ran there"
-    return f"no domain of {tier} has room for {pods}{of}; {short}"
+    would, lack = ("would have", "would lack") if best.empty else ("has", "lacks")
+    when = " if nothing ran there" if best.empty else ""
+    if lacks:
+        return f"{best.name} {lack} {lacks}{when}"
+    if best.takes:
+        return f"{best.name} {would} nodes for {best.takes} of {asked}{when}"
+    return f"no node of {best.name} {'would take' if best.empty else 'takes'} any of them{when}"
 
 
 def _amounts(amounts: Amounts) -> str:

@@ -236,6 +236,7 @@ class ExtenderProcess:
         cache, configuration = self._parts.cache, self._parts.configuration
         cache.set_network_labels(configuration.network_labels)
         cache.set_device_setting(configuration.devices)
+        cache.numa.heeded = configuration.heeds_numa
 
     def _follow_what_evictions_ask(self) -> None:
         if self._parts.configuration.evicts:

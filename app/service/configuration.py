@@ -81,6 +81,11 @@ class Configuration:
         return () if conf is None else tiers_of(conf)
 
     @property
+    def heeds_numa(self) -> bool:
+        """Whether pods are sent only where their kubelet takes them with their cpus."""
+        return self.policies.conf.plugin("numa-aware") is not None
+
+    @property
     def devices(self) -> DeviceSetting:
         """The settings for devices that pods share; none count without the plugin."""
         conf = self.policies.conf.plugin("deviceshare")

@@ -2,9 +2,22 @@
 
 import pytest
 
-from app.core.texts import describe, filter_text
+from app.core.texts import closeness_text, describe, filter_text
 from app.kit.quantities import amount_text
-from app.model.reason import Cause, Holder, NodeCount, NoVictims, Refusal, Shortfall, Spared
+from app.model.amounts import Amounts
+from app.model.reason import (
+    Cause,
+    Closeness,
+    Holder,
+    NearestDomain,
+    NodeCount,
+    NoDomain,
+    NoVictims,
+    Refusal,
+    Shortfall,
+    Spared,
+)
+from tests.builders import make_amounts
 
 GIB = 1 << 30
 
@@ -161,3 +174,24 @@ def test_a_refusal_tells_how_many_candidates_each_rule_spares() -> None:
         "no; preempt: 12 candidates: 7 same priority, 2 protected by a PodDisruptionBudget; "
         "without them cpu 2 is free, and the members ask 3"
     )
+
+
+@pytest.mark.parametrize(
+    ("takes", "lacks", "said"),
+    [
+        pytest.param(1, make_amounts(cpu=3000), "a lacks cpu 3", id="too little"),
+        pytest.param(1, (), "a has nodes for 1 of 2", id="in pieces"),
+        pytest.param(0, (), "no node of a takes any of them", id="ruled out"),
+    ],
+)
+def test_the_best_domain_is_told_with_what_it_lacks(takes: int, lacks: Amounts, said: str) -> None:
+    nearest = NearestDomain("a", takes, lacks)
+    domain = NoDomain(2, make_amounts(cpu=2000), True, 1, nearest=nearest)
+    refusal = Refusal(Cause.NO_DOMAIN, where="default/g", domain=domain)
+    assert describe(refusal) == (
+        f"group default/g: no domain of tier <= 1 has room for 2 pods of cpu 2; {said}"
+    )
+    held = (Holder("default/x", "cpu", 4000),)
+    close = Closeness(2, "spine", 2, 1, nearest)
+    assert closeness_text(close) == f"spine (tier 2); tier 1 could hold all: {said}"
+    assert closeness_text(close, held).endswith(f"{said}, held by default/x (cpu 4)")

@@ -113,3 +113,10 @@ tiers:
     assert configuration.notices() == ()
     assert configuration.network_labels == ("example.com/row", "example.com/rack")
     assert not configuration.load(text.replace("/rack", "/row"))
+
+
+def test_kubelets_are_heeded_where_the_plugin_is_named() -> None:
+    configuration = Configuration()
+    assert not configuration.heeds_numa
+    assert configuration.load("actions: allocate\ntiers: [{plugins: [{name: numa-aware}]}]")
+    assert configuration.heeds_numa

@@ -8,7 +8,7 @@ that run are taken to be in what the agent says.
 Charges are followed lazily, as nothing is asked of them between two snapshots.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from app.cache.nodes.usage import NodeUsage
@@ -47,6 +47,8 @@ class NumaUsage:
     def __init__(
         self, node_usage: NodeUsage, *, occupant: Callable[[str], Occupant | None]
     ) -> None:
+        self.heeded = False
+        """Whether the planner sends pods only where their kubelet takes them."""
         self._usage = node_usage
         self._occupant = occupant
         self._topologies: dict[NodeName, NumaTopology] = {}
@@ -88,6 +90,23 @@ class NumaUsage:
         if held is None or not any(held.cpus):
             return None
         return self._topologies[held.node].layout, held.cpus
+
+    def admits(self, node: NodeName, needs: Iterable[NumaNeed]) -> bool:
+        """Whether the kubelet of ``node`` takes pods with these ``needs``, one after the other.
+
+        It does as far as is known, and where nothing is heeded.
+        """
+        topology = self._topologies.get(node)
+        if not self.heeded or topology is None or not topology.layout.rules:
+            return True
+        self._follow()
+        layout, free = topology.layout, self._free(topology)
+        for need in needs:
+            found = assign(layout.policy, layout.sizes, free, need)
+            if not isinstance(found, Taken):
+                return False
+            free = less(free, found.cpus)
+        return True
 
     def nodes(self) -> dict[NodeName, NumaNode]:
         """What is free on each node, and what terminating pods give back."""

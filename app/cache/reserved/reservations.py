@@ -13,11 +13,13 @@ from app.cache.gangs.members import Member, MemberState, Stage, may_change
 from app.cache.gangs.registry import Registry
 from app.cache.gangs.story import Stimulus
 from app.cache.neighbours.rules import Rules
+from app.cache.nodes.numa import NumaUsage
 from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.losses import Losses
 from app.model.exchange import Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
+from app.model.numa import NumaNeed
 from app.model.plan import GangPlacement
 from app.model.resources import Vector
 
@@ -30,6 +32,7 @@ class Reservations:
         decisions: Decisions,
         *,
         node_usage: NodeUsage,
+        numa: NumaUsage,
         registry: Registry,
         members: Mapping[PodUid, Member],
         rules: Rules,
@@ -40,6 +43,7 @@ class Reservations:
         """Members that came into a slot, for the actuator, which tells pods their places."""
         self._decisions = decisions
         self._node_usage = node_usage
+        self._numa = numa
         self._registry = registry
         self._members = members
         self._rules = rules
@@ -58,7 +62,8 @@ class Reservations:
     ) -> bool:
         """Publish placements, all or none; False when the live cluster has moved on.
 
-        Checked against what is true now: members still wait, nodes still take pods, room is there.
+        Checked against what is true now: members still wait, nodes still take pods, room and cpus
+        are there.
         ``generation`` is that of the snapshot that they were planned on.
         """
         group = self._registry.groups.get(decided.gang)
@@ -89,6 +94,7 @@ class Reservations:
 
     def _still_holds(self, group: Group, decided: GangPlacement) -> bool:
         needs: dict[NodeName, Vector] = {}
+        of_cpus: dict[NodeName, list[NumaNeed]] = {}
         for placement in decided.placements:
             task = placement.task
             if not task.is_slot and task.uid not in group.waiting:
@@ -98,9 +104,11 @@ class Reservations:
             request = self._node_usage.vector(task.shape.requests)
             at = needs.get(placement.node)
             needs[placement.node] = request if at is None else at + request
+            if task.shape.numa is not None:
+                of_cpus.setdefault(placement.node, []).append(task.shape.numa)
         return all(
             self._node_usage.has_room(node, need, owner=group.key) for node, need in needs.items()
-        )
+        ) and all(self._numa.admits(node, asked) for node, asked in of_cpus.items())
 
     def adopt_slot(self, group: Group, member: Member, *, now: float) -> None:
         """Give a new member the room kept for it.
@@ -139,6 +147,9 @@ class Reservations:
         if member.node not in (node, NO_NODE) and not member.exchange_class.is_open:
             return False
         if member.node != node and not self._node_usage.has_room(node, member.task.request):
+            return False
+        need = member.pod.shape.numa
+        if member.node != node and need is not None and not self._numa.admits(node, [need]):
             return False
         self._losses.move(member, node, now=now, by=by)
         return True

@@ -290,11 +290,15 @@ class Filtering:
     def _with_room(self, member: Member, names: Sequence[NodeName]) -> Answer | None:
         """Guided placement: every offered node that has room; kube-scheduler chooses by score."""
         node_usage, request, shape = self._cache.node_usage, member.task.request, member.pod.shape
+
+        def cpus(name: NodeName) -> bool:
+            return shape.numa is None or self._cache.numa.admits(name, [shape.numa])
+
         roomy = tuple(
             name
             for name in names
             if name == member.node
-            or (node_usage.takes(name, shape) and node_usage.has_room(name, request))
+            or (node_usage.takes(name, shape) and node_usage.has_room(name, request) and cpus(name))
         )
         return Some(roomy, _GUARD_TEXT) if roomy else None
 

@@ -227,3 +227,47 @@ def test_groups_are_planned_again_when_cpus_are_free() -> None:
     assert rig.cache.registry.outlook == before
     rig.says(8, 3)
     assert rig.cache.registry.outlook > before
+
+
+@pytest.mark.parametrize(
+    ("free", "wanted", "heeded", "holds"),
+    [
+        pytest.param((8, 8), {"a": (5,), "b": (5,)}, True, True, id="each has a NUMA node"),
+        pytest.param((8, 4), {"a": (5,), "b": (5,)}, True, False, id="the second has none"),
+        pytest.param((8, 4), {"a": (5,), "b": ()}, True, True, id="the second shares its cpus"),
+        pytest.param((4, 4), {"a": (5,), "b": ()}, True, False, id="the first has none"),
+        pytest.param((4, 4), {"a": (5,), "b": (5,)}, False, True, id="without the plugin"),
+    ],
+)
+def test_places_hold_only_where_the_kubelet_takes_all_of_them(
+    free: Cpus, wanted: dict[str, tuple[int, ...]], heeded: bool, holds: bool
+) -> None:
+    rig = Rig()
+    rig.cache.numa.heeded = heeded
+    for name, cpus in wanted.items():
+        rig.pod(name, shape=shape(*cpus) if cpus else make_shape(cpu=2000, memory=0))
+    rig.says(*free)
+    assert rig.place(a="big", b="big") is holds
+    assert [rig.member(name).planned for name in wanted] == [holds, holds]
+
+
+def test_a_slot_holds_only_where_the_kubelet_takes_its_pod() -> None:
+    rig = Rig()
+    rig.cache.numa.heeded = True
+    rig.says(4, 4)
+    assert not rig.slot("big", shape=shape(5))
+    rig.says(4, 5)
+    assert rig.slot("big", shape=shape(5))
+
+
+def test_a_member_moves_only_where_the_kubelet_takes_it() -> None:
+    rig = Rig()
+    rig.cache.numa.heeded = True
+    rig.want("a", 5)
+    rig.cache.set_node(make_node("other", cpu=16_000))
+    assert rig.place(a="other")
+    rig.says(4, 4)
+    assert not rig.cache.reservations.move(rig.uid("a"), N, now=rig.now)
+    rig.says(4, 8)
+    assert rig.cache.reservations.move(rig.uid("a"), N, now=rig.now)
+    assert (rig.decision("a"), rig.free) == ((0, 5), (4, 3))

@@ -82,7 +82,8 @@ def test_room_in_pieces_is_told_by_the_number_of_pods_that_fit() -> None:
     full = filled(n1=1, n2=1, n3=1, n4=1, n5=1)
     outcome = plan(gang_of("g", 2, cpu=2, topology=hard(1)), sizes=(3, 2, 2, 2, 2, 2), used=full)
     assert outcome.text("g") == (
-        "group default/g: no domain of tier <= 1 has room for 2 pods of cpu 2; a has room for 1"
+        "group default/g: no domain of tier <= 1 has room for 2 pods of cpu 2; "
+        "a has nodes for 1 of 2"
     )
 
 

@@ -37,7 +37,7 @@ def takes(rows: list[int], room: list[int], asked: int) -> int:
     others=st.lists(st.integers(0, 4), min_size=6, max_size=6),
     on=st.lists(st.integers(0, 5), min_size=1, max_size=6),
 )
-@examples(2000)
+@examples(150)
 def test_the_lowest_tier_is_that_of_a_domain_that_would_hold_all_if_it_were_empty(
     sizes: list[int], asked: int, others: list[int], on: list[int]
 ) -> None:
