@@ -13,6 +13,7 @@ from app.api.direct import Direct
 from app.api.explain import explain_router
 from app.api.extender import Call, extender_router, over_http
 from app.api.health import health_router
+from app.api.network_metrics import NetworkMetrics
 from app.api.preview import preview_router
 from app.api.services import ExtenderServices
 from app.api.simulate import simulate_router
@@ -48,6 +49,7 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     metrics.register(services.metrics)
     metrics.register(VolcanoMetrics(services.cache, services.planning))
     metrics.register(ClusterMetrics(services.cache, services.planning))
+    metrics.register(NetworkMetrics(services.cache, services.planning))
     health = health_router(services.unready, metrics, notices=services.notices)
     told = (explain_router, preview_router, simulate_router, debug_router)
     for router in (health, *(each(services) for each in told)):

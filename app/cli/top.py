@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from app.cli import node_room, output, queue_shares
+from app.cli import node_usage, output, queue_shares
 from app.cli.cluster import Cluster, Objects, Where, ask, warn
 from app.cli.commands import Command, Context, Kubeconfig, Master, group
 from app.cli.endings import failing_to
-from app.cli.node_room import Nodes, Room
+from app.cli.node_usage import Nodes, Usage
 from app.cli.queue_shares import Share
 from app.kube import errors
 from app.wire.kinds import HYPER_NODES, NODES, PODS, QUEUES
@@ -68,7 +68,7 @@ def nodes(
     """
     with failing_to("top nodes"):
 
-        async def look(cluster: Cluster) -> tuple[list[Room], bool]:
+        async def look(cluster: Cluster) -> tuple[list[Usage], bool]:
             there = Nodes(await cluster.list(NODES), await cluster.list(PODS))
             hyper_nodes = await cluster.list(HYPER_NODES) if topology else []
             found = there.by_domain(hyper_nodes) if topology else there.each()
@@ -76,13 +76,13 @@ def nodes(
 
         found, has_domains = ask(Where(kubeconfig, master, context), look)
         if form not in {"table", "wide"}:
-            typer.echo(output.document(node_room.values(found), form), nl=False)
+            typer.echo(output.document(node_usage.values(found), form), nl=False)
         elif topology and not has_domains:
-            typer.echo(node_room.NO_DOMAINS, nl=False)
+            typer.echo(node_usage.NO_DOMAINS, nl=False)
         elif not found:
             typer.echo(output.EMPTY, nl=False)
         else:
-            text = node_room.rows(found, domains=topology, wide=form == "wide")
+            text = node_usage.rows(found, domains=topology, wide=form == "wide")
             typer.echo(text, nl=False)
 
 

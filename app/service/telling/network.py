@@ -17,7 +17,7 @@ _MOST = 3
 def holders_in(
     cache: ClusterCache, domain: NearestDomain, *, besides: GroupKey
 ) -> tuple[Holder, ...]:
-    """The groups, and pods of others, that hold most of what ``domain`` lacks, the biggest first.
+    """The groups and foreign pods that hold most of what ``domain`` lacks, the biggest first.
 
     Of several resources it is about one: devices before cpu and memory.
     """
@@ -68,7 +68,7 @@ def network_text(cache: ClusterCache, group: Group) -> str:
 
 
 def _called(cache: ClusterCache, holder: str, *, besides: GroupKey) -> str:
-    """The group, or the pod of others, that a holder of room is of; empty: of ``besides``."""
+    """The group, or the foreign pod, that a holder of room is of; empty: of ``besides``."""
     member = cache.members.get(PodUid(holder))
     kept = None if member is not None else cache.slots.find(holder)
     group = member.group if member is not None else kept[0].key if kept is not None else None

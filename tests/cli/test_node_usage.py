@@ -1,4 +1,4 @@
-"""Room of nodes, one by one and by domains of the network."""
+"""How much of nodes is requested, one by one and by domains of the network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.node_room import NO_DOMAINS, Nodes
+from app.cli.node_usage import NO_DOMAINS, Nodes
 from app.wire.kinds import PODS
 from tests.cli.stand import Object, Stand
 
@@ -150,7 +150,7 @@ def test_hyper_nodes_that_go_round_are_shown_once() -> None:
             hyper_node("c", 3, "a", "b", kind="HyperNode"),
         ]
     )
-    assert [(room.name, room.depth) for room in found] == [
+    assert [(usage.name, usage.depth) for usage in found] == [
         ("cluster", 0),
         ("c", 1),
         ("b", 2),
@@ -168,7 +168,7 @@ def test_a_shared_hyper_node_stands_below_that_of_the_lowest_tier() -> None:
             hyper_node("narrow", 2, "a", kind="HyperNode"),
         ]
     )
-    assert [(room.name, room.depth) for room in found] == [
+    assert [(usage.name, usage.depth) for usage in found] == [
         ("cluster", 0),
         ("wide", 1),
         ("narrow", 1),

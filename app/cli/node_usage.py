@@ -1,7 +1,7 @@
-"""How much room nodes have, one by one or by domains of the network.
+"""How much of nodes is requested, one by one or by domains of the network.
 
-A domain is a HyperNode with the nodes below it; above all is the whole cluster. What pods request
-counts until they end, whoever's they are.
+A domain is a HyperNode with the nodes below it; above all is the whole cluster. What any pod
+requests counts until the pod ends.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ Amounts = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Usage:
     """Nodes together: what they have, and what is requested of it, by resource in base units.
 
     ``tier`` None: it is no HyperNode. ``away`` counts the nodes that take no pods now, ``jobs`` the
@@ -70,12 +70,12 @@ class Nodes:
             self._requested[node] = added(self._requested.get(node, {}), asked)
             self._jobs.setdefault(node, set()).update(_job(pod))
 
-    def each(self) -> list[Room]:
-        """A room per node, by name."""
+    def each(self) -> list[Usage]:
+        """The usage of each node, by name."""
         return [self._room([key], name=key) for key in sorted(self._nodes)]
 
-    def by_domain(self, hyper_nodes: Sequence[Object]) -> list[Room]:
-        """A room per HyperNode, each before what is below it; the whole cluster comes first.
+    def by_domain(self, hyper_nodes: Sequence[Object]) -> list[Usage]:
+        """The usage of each HyperNode, each before what is below it; the whole cluster comes first.
 
         A HyperNode that is a member of several stands below that of the lowest tier.
         """
@@ -92,7 +92,7 @@ class Nodes:
         for key in sorted(known, key=lambda key: (-tiers[key], key)):
             children.setdefault(parents.get(key, CLUSTER), []).append(key)
 
-        def walk(above: str, depth: int) -> Iterator[Room]:
+        def walk(above: str, depth: int) -> Iterator[Usage]:
             for key in children.get(above, ()):
                 yield self._room(
                     tree.below(key).nodes,
@@ -118,9 +118,9 @@ class Nodes:
         tier: int | None = None,
         tier_name: str = "",
         problems: tuple[Problem, ...] = (),
-    ) -> Room:
+    ) -> Usage:
         there = list(keys)
-        return Room(
+        return Usage(
             name=name,
             depth=depth,
             tier=tier,
@@ -134,45 +134,48 @@ class Nodes:
         )
 
 
-def rows(found: Sequence[Room], *, domains: bool, wide: bool) -> str:
+def rows(found: Sequence[Usage], *, domains: bool, wide: bool) -> str:
     """The table of ``top nodes``; ``domains``: each line is of several nodes."""
-    first = [_column("Name", lambda room: "  " * room.depth + room.name)]
+    first = [_column("Name", lambda usage: "  " * usage.depth + usage.name)]
     if domains:
         first += [
-            _column("Tier", lambda room: "-" if room.tier is None else str(room.tier)),
-            _column("Nodes", lambda room: str(room.nodes)),
+            _column("Tier", lambda usage: "-" if usage.tier is None else str(usage.tier)),
+            _column("Nodes", lambda usage: str(usage.nodes)),
         ]
     amounts = [
-        _column("CPU", lambda room: _of(room, "cpu")),
-        _column("Memory", lambda room: _of(room, "memory")),
+        _column("CPU", lambda usage: _of(usage, "cpu")),
+        _column("Memory", lambda usage: _of(usage, "memory")),
         _column("GPUs", _gpus),
-        _column("Jobs", lambda room: str(room.jobs)),
+        _column("Jobs", lambda usage: str(usage.jobs)),
     ]
-    more = [_column("Away", lambda room: str(room.away)), _column("Others", _others)]
+    more = [_column("Away", lambda usage: str(usage.away)), _column("Others", _others)]
     if domains:
-        more += [_column("Tier name", lambda room: room.tier_name or "-"), _column("Wrong", _wrong)]
-    lines = [{"room": room} for room in found]
+        more += [
+            _column("Tier name", lambda usage: usage.tier_name or "-"),
+            _column("Wrong", _wrong),
+        ]
+    lines = [{"usage": usage} for usage in found]
     return table([*first, *amounts, *(more if wide else [])], lines)
 
 
-def values(found: Sequence[Room]) -> list[Object]:
-    """The rooms for programs."""
+def values(found: Sequence[Usage]) -> list[Object]:
+    """The usages for programs."""
     return [
         {
-            "name": room.name,
-            "depth": room.depth,
-            "tier": room.tier,
-            "tierName": room.tier_name,
-            "nodes": room.nodes,
-            "away": room.away,
-            "allocatable": _texts(room.allocatable),
-            "requested": _texts(room.requested),
-            "jobs": room.jobs,
+            "name": usage.name,
+            "depth": usage.depth,
+            "tier": usage.tier,
+            "tierName": usage.tier_name,
+            "nodes": usage.nodes,
+            "away": usage.away,
+            "allocatable": _texts(usage.allocatable),
+            "requested": _texts(usage.requested),
+            "jobs": usage.jobs,
             "problems": [
-                {"reason": each.reason, "message": each.message} for each in room.problems
+                {"reason": each.reason, "message": each.message} for each in usage.problems
             ],
         }
-        for room in found
+        for usage in found
     ]
 
 
@@ -210,32 +213,32 @@ def _is_gpu(resource: str) -> bool:
     return resource.endswith("/gpu")
 
 
-def _of(room: Room, resource: str) -> str:
+def _of(usage: Usage, resource: str) -> str:
     """``requested/allocatable``."""
     requested, allocatable = (
         rounded(resource, amounts.get(resource, 0))
-        for amounts in (room.requested, room.allocatable)
+        for amounts in (usage.requested, usage.allocatable)
     )
     return f"{requested}/{allocatable}"
 
 
-def _gpus(room: Room) -> str:
+def _gpus(usage: Usage) -> str:
     requested, allocatable = (
         sum(amount for resource, amount in amounts.items() if _is_gpu(resource))
-        for amounts in (room.requested, room.allocatable)
+        for amounts in (usage.requested, usage.allocatable)
     )
     return f"{requested}/{allocatable}" if requested or allocatable else "-"
 
 
-def _others(room: Room) -> str:
-    known = sorted(room.allocatable.keys() | room.requested.keys())
+def _others(usage: Usage) -> str:
+    known = sorted(usage.allocatable.keys() | usage.requested.keys())
     told = [each for each in known if each not in _UNTOLD and not _is_gpu(each)]
-    return ",".join(f"{each}={_of(room, each)}" for each in told) or NONE
+    return ",".join(f"{each}={_of(usage, each)}" for each in told) or NONE
 
 
-def _wrong(room: Room) -> str:
-    return "; ".join(each.message for each in room.problems) or NONE
+def _wrong(usage: Usage) -> str:
+    return "; ".join(each.message for each in usage.problems) or NONE
 
 
-def _column(title: str, cell: Callable[[Room], str]) -> Column:
-    return fitted(title, lambda line: cell(line["room"]), gap=_GAP)
+def _column(title: str, cell: Callable[[Usage], str]) -> Column:
+    return fitted(title, lambda line: cell(line["usage"]), gap=_GAP)
