@@ -234,13 +234,14 @@ def _no_domain(found: NoDomain) -> str:
 def _nearest(best: NearestDomain, asked: int) -> str:
     """``rack-7 lacks cpu 3``, or that its room lies in pieces or behind rules."""
     lacks = _amounts(best.lacks)
-    would, lack = ("would have", "would lack") if best.empty else ("has", "lacks")
-    when = " if nothing ran there" if best.empty else ""
+    if best.empty:
+        said = f"would lack {lacks}" if lacks else f"would have room for {best.takes}"
+        return f"{best.name} {said} if nothing ran there"
     if lacks:
-        return f"{best.name} {lack} {lacks}{when}"
+        return f"{best.name} lacks {lacks}"
     if best.takes:
-        return f"{best.name} {would} nodes for {best.takes} of {asked}{when}"
-    return f"no node of {best.name} {'would take' if best.empty else 'takes'} any of them{when}"
+        return f"{best.name} has nodes for {best.takes} of {asked}"
+    return f"no node of {best.name} takes any of them"
 
 
 def _amounts(amounts: Amounts) -> str:

@@ -11,6 +11,7 @@ from app.kit.patterns import pattern_problem
 from app.model.names import subdomain_problems
 from app.webhooks.world import Request, World
 from app.wire.findings import Findings, at, listed
+from app.wire.objects.hyper_nodes import members_of
 from app.wire.reading import mapping, mappings, text
 from app.wire.unstructured import is_deleting
 
@@ -42,6 +43,15 @@ def _check_selector(selector: Mapping[str, Any], path: str, findings: Findings) 
     if "regexMatch" in given:
         pattern = text(selector["regexMatch"].get("pattern"))
         _check_pattern(pattern, at(path, "regexMatch.pattern"), findings)
+    if "labelMatch" in given:
+        _lint_labels(selector, at(path, "labelMatch"), findings)
+
+
+def _lint_labels(selector: Mapping[str, Any], path: str, findings: Findings) -> None:
+    """Volcano takes any; one that cannot be read selects nothing, and its HyperNode says so."""
+    for member in members_of({"members": [{"type": "Node", "selector": selector}]}):
+        if member.problem:
+            findings.warn(path, f"selects nothing: {member.problem}")
 
 
 def _check_name(name: str, path: str, findings: Findings) -> None:

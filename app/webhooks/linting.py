@@ -27,15 +27,16 @@ from app.wire.reading import (
 )
 from app.wire.unstructured import Object, annotations, spec
 
-_SHARES = (
+SHARES_CPUS = (
     "has no effect: only pods of the class Guaranteed have cpus of their own; give each container "
     "limits of cpu and memory, and requests that equal them or none"
 )
+"""Said of a NUMA policy of other pods."""
 _MOST_NAMED = 3
 """Tasks that one warning names."""
 
 
-def _is_guaranteed(pod: Mapping[str, Any]) -> bool:
+def is_guaranteed(pod: Mapping[str, Any]) -> bool:
     """Whether each container has limits, and asks for as much."""
     for container in (*mappings(pod.get("initContainers")), *mappings(pod.get("containers"))):
         resources = mapping(container.get("resources"))
@@ -71,8 +72,8 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         asked = pod_requests(pod)
         lint_size(asked, at(path, "template.spec"), facts, findings)
         _lint_class(pod, at(path, "template.spec"), facts, findings)
-        if asks_for_topology(task) and not _is_guaranteed(pod):
-            findings.warn(at(path, "topologyPolicy"), _SHARES)
+        if asks_for_topology(task) and not is_guaranteed(pod):
+            findings.warn(at(path, "topologyPolicy"), SHARES_CPUS)
         replicas += max(0, integer(task.get("replicas")))
     _lint_class(body, "spec", facts, findings)
     if integer(body.get("minSuccess")) > replicas:

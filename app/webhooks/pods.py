@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.model.disruption import BUDGETS
+from app.model.numa import NUMA_POLICY, NumaPolicy
 from app.model.pod import QUEUE_ANNOTATION, QUEUE_GATE
 from app.webhooks.gate import gated
-from app.webhooks.linting import lint_queue_name, lint_size
+from app.webhooks.linting import SHARES_CPUS, is_guaranteed, lint_queue_name, lint_size
 from app.webhooks.requests import pod_requests
 from app.webhooks.world import Request, World
 from app.wire.findings import Findings, listed
+from app.wire.objects.numatopologies import numa_policy
 from app.wire.reading import mapping, mappings, sequence, text
 from app.wire.unstructured import Object, annotations
 
@@ -50,10 +52,22 @@ def check_new_pod(request: Request, world: World) -> Findings:
         return findings
     given = annotations(request.item)
     _check_budget(given, findings)
+    _lint_numa(given, spec, findings)
     lint_size(pod_requests(spec), "spec", world.facts, findings)
     path = f"metadata.annotations[{QUEUE_ANNOTATION}]"
     lint_queue_name(text(given.get(QUEUE_ANNOTATION)), path, world.facts, findings)
     return findings
+
+
+def _lint_numa(given: Mapping[str, Any], pod: Mapping[str, Any], findings: Findings) -> None:
+    policy, path = text(given.get(NUMA_POLICY)), f"metadata.annotations[{NUMA_POLICY}]"
+    if not policy or policy == NumaPolicy.NONE:
+        return
+    if numa_policy(policy) is NumaPolicy.UNSET:
+        known = ", ".join(each for each in NumaPolicy if each)
+        findings.warn(path, f'"{policy}" has no effect: write one of {known}')
+    elif not is_guaranteed(pod):
+        findings.warn(path, SHARES_CPUS)
 
 
 def _check_budget(given: Mapping[str, Any], findings: Findings) -> None:

@@ -42,6 +42,32 @@ def test_pods_with_cpus_of_their_own_may_ask_for_a_topology_policy() -> None:
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        {"highestTierAllowed": 1},
+        {"mode": "hard", "highestTierName": "rack"},
+        {"mode": "soft"},
+        {"mode": "soft", "highestTierAllowed": 2},
+    ],
+    ids=str,
+)
+def test_a_topology_of_a_job_its_partitions_a_group_and_its_parts_is_heeded(asked: Object) -> None:
+    parts = {"totalPartitions": 2, "partitionSize": 1, "networkTopology": asked}
+    tasks = task("a", 2, minAvailable=2, partitionPolicy=parts), task("b", minAvailable=1)
+    given = job(*tasks, networkTopology=asked)
+    given["metadata"]["annotations"] = {
+        "volcano.sh/task-topology-affinity": "a,b",
+        "volcano.sh/task-topology-task-order": "b,a",
+    }
+    policy = {"name": "a", "networkTopology": asked, "matchLabelKeys": ["part"]}
+    of_group = {"spec": {"minMember": 2, "networkTopology": asked, "subGroupPolicy": [policy]}}
+    group = {"metadata": {"name": "g", "namespace": "default"}, **of_group}
+    for path, each in (("/jobs/validate", given), ("/podgroups/validate", group)):
+        verdict = ask(path, each, cluster=CLUSTER)
+        assert (verdict.message, verdict.warnings) == ("", ())
+
+
+@pytest.mark.parametrize(
     ("given", "warning"),
     [
         (

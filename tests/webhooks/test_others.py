@@ -74,6 +74,25 @@ def test_a_member_is_refused(given: Object, message: str) -> None:
         assert verdict.message.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({}, "labelMatch has no requirement"),
+        ({"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}, "Near"),
+        ({"matchLabels": {"a": "b"}}, ""),
+    ],
+)
+def test_labels_that_select_nothing_are_warned_of(labels: Object, said: str) -> None:
+    verdict = ask("/hypernodes/validate", hyper_node({"labelMatch": labels}))
+    assert verdict.allowed
+    if not said:
+        assert verdict.warnings == ()
+        return
+    (warning,) = verdict.warnings
+    assert warning.startswith(f"{AT}.labelMatch: selects nothing: ")
+    assert said in warning
+
+
 @pytest.mark.parametrize("pattern", ["a(?=b)", "(?!a)", "(?<=a)b", "(?<!a)b", r"(a)\1", "(?>a)"])
 def test_what_re2_does_not_know_is_no_pattern(pattern: str) -> None:
     assert "is not supported" in pattern_problem(pattern)

@@ -201,3 +201,36 @@ def test_a_warning_is_given(given: Object, warning: str) -> None:
 
 def test_without_nodes_nobody_knows_what_is_too_large() -> None:
     assert ask("/pods/validate", pod(**asking(cpu=999))).warnings == ()
+
+
+NUMA = "volcano.sh/numa-topology-policy"
+WHOLE: Object = {"limits": {"cpu": "2", "memory": "1Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "resources", "said"),
+    [
+        ("single-numa-node", WHOLE, ""),
+        ("none", {}, ""),
+        (
+            "best-effort",
+            {"requests": {"cpu": "2"}},
+            "has no effect: only pods of the class Guaranteed",
+        ),
+        (
+            "nearby",
+            WHOLE,
+            '"nearby" has no effect: write one of none, best-effort, restricted, single-numa-node',
+        ),
+    ],
+)
+def test_a_numa_policy_without_effect_is_warned_of(
+    policy: str, resources: Object, said: str
+) -> None:
+    given = pod(containers=[{"name": "c", "image": "i", "resources": resources}])
+    given["metadata"]["annotations"] = {NUMA: policy}
+    verdict = ask("/pods/validate", given)
+    assert verdict.allowed
+    assert [each.partition(": ")[2][: len(said)] for each in verdict.warnings] == (
+        [said] if said else []
+    )

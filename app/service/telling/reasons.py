@@ -72,9 +72,9 @@ class Reasons:
             if group.given_up and refusal.detail:
                 refusal = replace(refusal, detail=f"{refusal.detail}: {self._given_up()}")
             return replace(refusal, holders=_other_schedulers(self.cache, group))
-        if refusal.domain is not None and refusal.domain.nearest is not None:
-            held = holders_in(self.cache, refusal.domain.nearest, besides=group.key)
-            return replace(refusal, holders=held)
+        best = None if refusal.domain is None else refusal.domain.nearest
+        if best is not None and not best.empty:
+            return replace(refusal, holders=holders_in(self.cache, best, besides=group.key))
         return refusal
 
     def settle_in_s(self, group: Group) -> float:
