@@ -20,6 +20,7 @@ from app.service.calls.filtering import Filtering
 from app.service.calls.preemption import Preemption
 from app.service.configuration import Configuration
 from app.service.cycle.allowed_victims import AllowedVictims
+from app.service.cycle.changed_domains import GiveBackTorn
 from app.service.cycle.cool_down import forgive, give_back_unusable
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
@@ -329,6 +330,7 @@ def _planning(
         input=source,
         expiry=expiry,
         over_limit=GiveBackOverLimit(cache, configuration, snapshotter),
+        torn=GiveBackTorn(cache),
         equal_pods=equal_pods,
         publisher=publisher,
         intents=StoredIntents(evictions=evictions, store=store, leadership=leadership, clock=clock),

@@ -7,12 +7,13 @@ import pytest
 from app.model.ids import NodeName
 from app.model.parts import SubGroupPolicy
 from app.model.pod import Pod
+from app.model.reason import Cause
 from app.model.topology import HyperNode
 from app.model.workload import GroupPhase
 from app.service.calls.filtering import Chosen
 from tests.builders import make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
+from tests.service.virtual_time import advance, run
 from tests.topology import hard, racks
 
 LARGE = make_shape(cpu=5000)
@@ -137,5 +138,65 @@ def test_what_a_sub_group_has_lost_is_not_given_to_a_member_of_another() -> None
         member(rig, "x-2", labels={"pair": "x"})
         await rig.cycle()
         assert rig.place("x-2") == "n1"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("part", [False, True], ids=["gang", "sub-group"])
+def test_a_gang_that_is_planned_is_planned_anew_when_its_nodes_are_in_no_common_domain(
+    *, part: bool
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        if part:
+            rig.group("g", minimum=2, sub_groups=(PAIRS,))
+        else:
+            rig.group("g", minimum=2, topology=hard(1))
+        for at in range(2):
+            member(rig, f"g-{at}", labels={"pair": "x"})
+        await rig.cycle()
+        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
+        rig.see("hypernodes", *racks(a="n0 n3 n4", b="n1 n2 n5"))
+        await rig.cycle()
+        nodes = {rig.place("g-0"), rig.place("g-1")}
+        assert nodes < {"n0", "n3", "n4"} or nodes < {"n1", "n2", "n5"}
+
+    run(scenario())
+
+
+def test_a_gang_that_is_planned_keeps_its_places_while_some_domain_has_them_all() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        rig.group("g", minimum=2, topology=hard(1))
+        for at in range(2):
+            member(rig, f"g-{at}")
+        await rig.cycle()
+        before = rig.member("g-0").since, rig.place("g-0"), rig.place("g-1")
+        rig.see("hypernodes", *racks(a="n4", c="n0 n1 n5"))
+        await advance(1)
+        await rig.cycle()
+        assert (rig.member("g-0").since, rig.place("g-0"), rig.place("g-1")) == before
+
+    run(scenario())
+
+
+def test_members_that_run_stay_where_they_are_when_the_tree_changes() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        runs(rig, "n3", "n4", minimum=2)
+        member(rig, "g-2")
+        await rig.cycle()
+        assert rig.place("g-2") == "n5"
+        rig.see("hypernodes", *racks(b="n3", c="n4 n5"))
+        await rig.cycle()
+        assert rig.place("g-2") == ""
+        assert rig.member("g-0").charged_node == "n3"
+        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
+        rig.see("hypernodes", *racks(b="n0 n3 n4"))
+        await rig.cycle()
+        assert rig.place("g-2") == "n0"
 
     run(scenario())

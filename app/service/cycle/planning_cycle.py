@@ -23,6 +23,7 @@ from app.core.planner import plan_steps
 from app.core.policy import Policies
 from app.model.ids import GroupKey
 from app.model.plan import Plan
+from app.service.cycle.changed_domains import GiveBackTorn
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
 from app.service.cycle.expiry import Expiry
@@ -52,6 +53,7 @@ class PlanningCycle:
     input: PlannerInput
     expiry: Expiry
     over_limit: GiveBackOverLimit
+    torn: GiveBackTorn
     equal_pods: EqualPods
     publisher: Publisher
     intents: StoredIntents
@@ -75,6 +77,7 @@ class PlanningCycle:
         self.expiry.expire(started)
         self.equal_pods.cycle_begins()
         self.over_limit.give_back(started)
+        self.torn.give_back()
         signals = self.cache.signals
         changed = signals.take_groups()
         try:

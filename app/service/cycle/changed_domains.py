@@ -1,0 +1,66 @@
+"""Giving reservations back that are in no common domain of the network any more.
+
+HyperNodes change, and so do the labels of nodes that tell which of them a node belongs to. What
+runs stays where it is. A gang that is planned by the tree as it was, and that lies too far apart by
+the tree as it is, is planned anew.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.cache.cluster import ClusterCache
+from app.cache.gangs.groups import Group
+from app.cache.gangs.views import places_of, topology_of
+from app.model.domains import Domains
+from app.model.parts import NO_SUB_GROUP, SubGroup
+from app.model.topology import NetworkTopology
+from app.service.cycle.cool_down import leave_domain
+
+
+@dataclass(slots=True, eq=False)
+class GiveBackTorn:
+    """Looks at what is reserved whenever the domains have changed."""
+
+    cache: ClusterCache
+    _seen: Domains | None = field(init=False, default=None)
+
+    def give_back(self) -> None:
+        """Release every gang that is not inside the domains that it asks for."""
+        usage = self.cache.node_usage
+        domains = self.cache.network.domains(usage.table())
+        if domains is self._seen:
+            return
+        self._seen = domains
+        for group in list(self.cache.registry.reserved.values()):
+            if self._is_torn(group, domains):
+                leave_domain(self.cache, group)
+
+    def _is_torn(self, group: Group, domains: Domains) -> bool:
+        of_policies = {policy.name: policy.topology for policy in group.sub_groups}
+        topology = topology_of(group)
+        if topology is None and not any(of_policies.values()):
+            return False
+        usage = self.cache.node_usage
+        index = usage.table().index
+        rows: set[int] = set()
+        parts: dict[SubGroup, set[int]] = {}
+        for place in places_of(group, usage.vector):
+            if place.node in index:
+                rows.add(index[place.node])
+                parts.setdefault(place.sub_group, set()).add(index[place.node])
+        parts.pop(NO_SUB_GROUP, None)
+        asked = [(topology, rows), *((of_policies[of.policy], some) for of, some in parts.items())]
+        return any(each is not None and not holds(domains, each, some) for each, some in asked)
+
+
+def holds(domains: Domains, asked: NetworkTopology, rows: Collection[int]) -> bool:
+    """Whether some domain that ``asked`` allows has all these rows; soft topology allows all."""
+    if not (asked.is_hard and rows):
+        return True
+    highest = domains.highest_tier(asked)
+    there = np.zeros(int(domains.starts[-1] - domains.starts[-2]), dtype=np.int64)
+    there[list(rows)] = 1
+    has_all = domains.sums(there) == len(rows)
+    return highest is not None and bool((has_all & (domains.tiers <= highest)).any())
