@@ -121,6 +121,16 @@ class Place:
         )
         return full
 
+    def drop_hyper_node(self, full: str) -> None:
+        """Delete a HyperNode that was added here."""
+        self.api.delete(HYPER_NODES, full)
+        self._hyper_nodes.remove(full)
+        wait_until(
+            lambda: full not in self.cluster.extender.get("/debug/snapshot")["hyperNodes"],
+            timeout_s=_WAIT_S,
+            what="the extender knows that the HyperNode is gone",
+        )
+
     def add_queue(
         self, name: str, *, annotations: Mapping[str, str] | None = None, **spec: Any
     ) -> str:

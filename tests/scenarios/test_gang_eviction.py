@@ -53,7 +53,7 @@ class Ground:
 
     def __init__(self, place: Place, **deserved: int) -> None:
         self.place = place
-        place.add_nodes(4, cpu="1")
+        self.nodes = place.add_nodes(4, cpu="1")
         self.queues = {
             name: place.add_queue(name, **deserves(cpu)) for name, cpu in deserved.items()
         }
