@@ -330,7 +330,7 @@ def _planning(
         input=source,
         expiry=expiry,
         over_limit=GiveBackOverLimit(cache, configuration, snapshotter),
-        torn=GiveBackTorn(cache),
+        torn=GiveBackTorn(cache, evictions),
         equal_pods=equal_pods,
         publisher=publisher,
         intents=StoredIntents(evictions=evictions, store=store, leadership=leadership, clock=clock),

@@ -11,6 +11,7 @@ from app.model.reason import Cause
 from app.model.topology import ALLOCATED, PREFERRED, REQUIRED, NetworkTopology
 from app.model.workload import PodGroup, PriorityClass
 from app.service.calls.filtering import Chosen
+from app.service.cycle.changed_domains import APART
 from tests.builders import make_shape
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import Rig, working
@@ -207,18 +208,24 @@ tiers:
 """
 
 
+def contended() -> Contended:
+    """Two racks of one node, full of pods that go for a gang which needs a rack."""
+    rig = Contended(taken=False)
+    rig.parts.configuration.load(PREEMPTING)
+    rig.see("hypernodes", *racks(a="n1", b="n2"))
+    for number in range(4):
+        name = f"low-{number}"
+        node = NodeName(f"n{number % 2 + 1}")
+        rig.group(name, minimum=1)
+        rig.pod(name, group=name, node=node, phase="Running", shape=TWO)
+    rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
+    rig.group("high", minimum=2, topology=hard(1), priority_class="urgent")
+    return rig
+
+
 def test_pods_of_one_domain_go_for_a_gang_and_its_places_stay_there() -> None:
     async def scenario() -> None:
-        rig = Contended(taken=False)
-        rig.parts.configuration.load(PREEMPTING)
-        rig.see("hypernodes", *racks(a="n1", b="n2"))
-        for number in range(4):
-            name = f"low-{number}"
-            node = NodeName(f"n{number % 2 + 1}")
-            rig.group(name, minimum=1)
-            rig.pod(name, group=name, node=node, phase="Running", shape=TWO)
-        rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
-        rig.group("high", minimum=2, topology=hard(1), priority_class="urgent")
+        rig = contended()
         with working(rig):
             await rig.cycle()
             await advance(1.0)
@@ -232,5 +239,20 @@ def test_pods_of_one_domain_go_for_a_gang_and_its_places_stay_there() -> None:
             assert {rig.place("high-0"), rig.place("high-1")} == {place}
             classes = {rig.member(f"high-{at}").exchange_class for at in range(2)}
             assert classes == {Exchange(frozenset({f"domain {rack}"}))}
+
+    run(scenario())
+
+
+def test_an_eviction_for_a_domain_that_is_no_more_is_given_up() -> None:
+    async def scenario() -> None:
+        rig = contended()
+        await rig.cycle()
+        begun = rig.evictions.of(rig.key("high"))
+        node = begun.intent.places[0].node
+        rig.unsee("hypernodes", *racks(**{"a" if node == "n1" else "b": node}))
+        await rig.cycle()
+        assert begun.why == APART
+        again = rig.evictions.of(rig.key("high"))
+        assert {place.node for place in again.intent.places} == {"n1", "n2"} - {node}
 
     run(scenario())

@@ -2,11 +2,13 @@
 
 HyperNodes change, and so do the labels of nodes that tell which of them a node belongs to. What
 runs stays where it is. A gang that is planned by the tree as it was, and that lies too far apart by
-the tree as it is, is planned anew.
+the tree as it is, is planned anew. If it still waits for its victims, those that have not been
+asked to go stay.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -15,18 +17,23 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.views import places_of, topology_of
 from app.model.domains import Domains
 from app.model.parts import NO_SUB_GROUP, SubGroup
+from app.model.plan import Placement
 from app.model.topology import NetworkTopology
 from app.service.cycle.cool_down import leave_domain
+from app.service.cycle.evictions import Evictions
+
+APART: Final = "its places are in no common domain of the network any more"
 
 
 @dataclass(slots=True, eq=False)
 class GiveBackTorn:
-    """Looks at what is reserved whenever the domains have changed."""
+    """Looks at what is reserved, or about to be, whenever the domains have changed."""
 
     cache: ClusterCache
+    evictions: Evictions
     _seen: Domains | None = field(init=False, default=None)
 
-    def give_back(self) -> None:
+    def give_back(self, now: float) -> None:
         """Release every gang that is not inside the domains that it asks for."""
         usage = self.cache.node_usage
         domains = self.cache.network.domains(usage.table())
@@ -36,8 +43,14 @@ class GiveBackTorn:
         for group in list(self.cache.registry.reserved.values()):
             if self._is_torn(group, domains):
                 leave_domain(self.cache, group)
+        for begun in self.evictions.under_way():
+            preemptor = self.cache.groups.get(begun.intent.preemptor)
+            if preemptor is None or not begun.waits:
+                continue
+            if self._is_torn(preemptor, domains, self.cache.pipelined.placements(begun.name)):
+                self.evictions.give_up(begun, APART, now=now)
 
-    def _is_torn(self, group: Group, domains: Domains) -> bool:
+    def _is_torn(self, group: Group, domains: Domains, to_come: Iterable[Placement] = ()) -> bool:
         of_policies = {policy.name: policy.topology for policy in group.sub_groups}
         topology = topology_of(group)
         if topology is None and not any(of_policies.values()):
@@ -46,10 +59,14 @@ class GiveBackTorn:
         index = usage.table().index
         rows: set[int] = set()
         parts: dict[SubGroup, set[int]] = {}
-        for place in places_of(group, usage.vector):
-            if place.node in index:
-                rows.add(index[place.node])
-                parts.setdefault(place.sub_group, set()).add(index[place.node])
+        held = [(place.node, place.sub_group) for place in places_of(group, usage.vector)]
+        for placement in to_come:
+            member = group.members.get(placement.task.uid)
+            held.append((placement.node, member.part.sub_group if member else NO_SUB_GROUP))
+        for node, sub_group in held:
+            if node in index:
+                rows.add(index[node])
+                parts.setdefault(sub_group, set()).add(index[node])
         parts.pop(NO_SUB_GROUP, None)
         asked = [(topology, rows), *((of_policies[of.policy], some) for of, some in parts.items())]
         return any(each is not None and not holds(domains, each, some) for each, some in asked)
