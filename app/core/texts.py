@@ -219,7 +219,9 @@ def _nodes(refusal: Refusal) -> str:
 def _no_domain(found: NoDomain) -> str:
     """``no domain of tier <= 1 has room for 8 pods of cpu 8; rack-7 lacks cpu 3``."""
     if found.tier is None:
-        return f"no HyperNode has the tier {found.tier_name}"
+        known = ", ".join(found.named_tiers)
+        others = f"its tiers are {known}" if known else "none of its tiers has a name"
+        return f"the network has no tier {found.tier_name}; {others}"
     tier = f"tier <= {found.tier}" + (f" ({found.tier_name})" if found.tier_name else "")
     if found.torn:
         return f"no domain of {tier} has the nodes of all its running members"

@@ -49,6 +49,11 @@ class Domains:
         total = np.concatenate(([0], np.cumsum(per_node[self.rows])))
         return total[self.starts[1:]] - total[self.starts[:-1]]
 
+    @property
+    def named_tiers(self) -> tuple[str, ...]:
+        """The names of tiers, the lowest first."""
+        return tuple(sorted(self.tier_of_name, key=lambda name: (self.tier_of_name[name], name)))
+
     def around(self, held: Rows) -> str:
         """The lowest domain that has all of these rows, the first by name; empty: of no rows."""
         if not len(held):

@@ -191,6 +191,8 @@ class NoDomain:
     tier_name: str = ""
     torn: bool = False
     nearest: NearestDomain | None = None
+    named_tiers: tuple[str, ...] = ()
+    """The names that tiers have, the lowest first, where none has the name that is asked for."""
 
 
 @dataclass(frozen=True, slots=True)

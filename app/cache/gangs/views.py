@@ -186,8 +186,11 @@ def nodes_of(group: Group) -> set[NodeName]:
 
 
 def topology_of(group: Group) -> NetworkTopology | None:
-    """What the group asks of the network: what its PodGroup says, else what its pods say."""
-    if group.pod_group is None or group.pod_group.topology is not None:
+    """What the group asks of the network: what its PodGroup says, else what its pods say.
+
+    A PodGroup that says something of sub-groups has said it: what pods say does not count then.
+    """
+    if group.pod_group is None or group.pod_group.looks_at_network:
         return group.pod_group.topology if group.pod_group else None
     if not (group.counted.topologies or group.templates):
         return None

@@ -15,6 +15,7 @@ from app.core.gangs.stranded import STRANDED_ACTION, STRANDED_AFTER, STRANDED_SI
 from app.model.ids import FILLED_IN
 from app.model.pod import TASK_SPEC
 from app.model.reached import REACHED
+from app.model.topology import asked_by_pod
 from app.model.workload import EVICTION_ENDS, JOB_ENDS
 from app.wire import quantity, times, unstructured
 from app.wire.kinds import POD_GROUPS
@@ -150,7 +151,12 @@ def _spec(job: Job, priorities: Mapping[str, int]) -> Object:
     for key in ("priorityClassName", "networkTopology"):
         if spec.get(key):
             made[key] = spec[key]
-    parts = [_part(task) for task in job.tasks if task.partition]
+    apart = len(job.tasks) > 1 and not spec.get("networkTopology")
+    parts = [
+        part
+        for task in job.tasks
+        if (part := _part(task) if task.partition else _pod_set(task) if apart else None)
+    ]
     if parts:
         made["subGroupPolicy"] = parts
     return made
@@ -168,6 +174,21 @@ def _part(task: Task) -> Object:
     if task.partition.topology:
         made["networkTopology"] = dict(task.partition.topology)
     return made
+
+
+def _pod_set(task: Task) -> Object | None:
+    """A task with Kueue's annotation is a pod set: it has a domain of its own; else None."""
+    asked = asked_by_pod(unstructured.annotations(task.template))
+    if asked is None:
+        return None
+    return {
+        "name": task.name,
+        "labelSelector": {"matchLabels": {TASK_SPEC: task.name}},
+        "matchLabelKeys": [TASK_SPEC],
+        "subGroupSize": max(task.minimum, 1),
+        "minSubGroups": min(task.minimum, 1),
+        "networkTopology": {"mode": asked.mode, "highestTierName": asked.highest_tier_name},
+    }
 
 
 def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:

@@ -183,6 +183,7 @@ class DomainSearch:
             tier_name=self.topology.highest_tier_name,
             torn=best is None and len(self.held) > 0,
             nearest=empty or told,
+            named_tiers=self.among.named_tiers if self.highest is None else (),
         )
         where: str = members.gang.key
         if members.sub_group is not None:

@@ -10,6 +10,7 @@ from app.cache.gangs.views import task_priority
 from app.model.gang import Gang
 from app.model.ids import NodeName, group_key
 from app.model.job import Template
+from app.model.parts import SubGroupPolicy
 from app.model.pod import GROUP_ANNOTATION, PREEMPTABLE
 from app.model.topology import PREFERRED, REQUIRED, NetworkTopology, TopologyMode
 from app.model.workload import EVICTION_ENDS, PodGroup, PriorityClass
@@ -206,6 +207,12 @@ def test_what_a_pod_group_asks_of_the_network_goes_before_what_its_pods_do(rig: 
     rig.group(topology=of_group)
     rig.pod("p", says={REQUIRED: "rack"})
     assert rig.view.topology == of_group
+
+
+def test_what_a_pod_group_asks_of_sub_groups_goes_before_what_its_pods_do(rig: Rig) -> None:
+    rig.group(sub_groups=(SubGroupPolicy("s", keys=("k",), topology=RACK),))
+    rig.pod("p", says={REQUIRED: "rack"})
+    assert rig.view.topology is None
 
 
 def test_a_pod_asks_of_the_network_as_long_as_it_is_there(rig: Rig) -> None:

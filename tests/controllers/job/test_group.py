@@ -79,6 +79,42 @@ def test_partitions_become_sub_groups() -> None:
     ]
 
 
+def asks_of_rack(item: dict[str, Any], key: str = "required") -> dict[str, Any]:
+    """A task whose pods have Kueue's annotation."""
+    about = item["template"].setdefault("metadata", {}).setdefault("annotations", {})
+    about[f"kueue.x-k8s.io/podset-{key}-topology"] = "example.com/rack"
+    return item
+
+
+def test_tasks_with_kueues_annotation_have_domains_of_their_own() -> None:
+    tasks = [
+        asks_of_rack(task("a", 3, minAvailable=2)),
+        asks_of_rack(task("b", 2, minAvailable=0), "preferred"),
+        task("c", 1),
+    ]
+    policies = _group({"minAvailable": 3, "tasks": tasks})["spec"]["subGroupPolicy"]
+    assert policies == [
+        {
+            "name": name,
+            "labelSelector": {"matchLabels": {"volcano.sh/task-spec": name}},
+            "matchLabelKeys": ["volcano.sh/task-spec"],
+            "subGroupSize": size,
+            "minSubGroups": least,
+            "networkTopology": {"mode": mode, "highestTierName": "example.com/rack"},
+        }
+        for name, size, least, mode in (("a", 2, 1, "hard"), ("b", 1, 0, "soft"))
+    ]
+
+
+def test_a_job_that_says_it_itself_or_has_one_task_leaves_the_annotation_to_its_group() -> None:
+    alone = _group({"tasks": [asks_of_rack(task("a", 3))]})
+    topology = {"mode": "hard", "highestTierAllowed": 1}
+    said = _group(
+        {"networkTopology": topology, "tasks": [asks_of_rack(task("a", 3)), task("b", 1)]}
+    )
+    assert all("subGroupPolicy" not in made["spec"] for made in (alone, said))
+
+
 _HALVES = {"totalPartitions": 3, "partitionSize": 2}
 
 

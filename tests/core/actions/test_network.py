@@ -126,12 +126,23 @@ def test_a_sub_group_that_no_empty_domain_holds_is_told_so() -> None:
     ("asked", "text"),
     [
         (hard(0), "there is no domain of tier <= 0"),
-        (NetworkTopology(highest_tier_name="row"), "no HyperNode has the tier row"),
+        (
+            NetworkTopology(highest_tier_name="row"),
+            "the network has no tier row; its tiers are rack, zone",
+        ),
     ],
 )
 def test_a_tier_without_domains_is_told(asked: NetworkTopology, text: str) -> None:
     outcome = plan(gang_of("g", 1, topology=asked), sizes=(9,) * 6)
     assert outcome.text("g") == f"group default/g: {text}"
+
+
+def test_a_network_without_names_of_tiers_says_so() -> None:
+    asked = NetworkTopology(highest_tier_name="row")
+    outcome = plan(gang_of("g", 1, topology=asked), sizes=(9,) * 6, tree=())
+    assert outcome.text("g") == (
+        "group default/g: the network has no tier row; none of its tiers has a name"
+    )
 
 
 def test_a_tier_may_be_named() -> None:
