@@ -8,7 +8,7 @@ one for every slot, and one for every foreign pod on a node; nothing else.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from app.cache.decisions import Decisions
 from app.cache.gangs.groups import Group
@@ -17,6 +17,7 @@ from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
 from app.cache.nodes.devices import DeviceOccupant, DeviceUsage
 from app.cache.nodes.domains import NetworkTree
+from app.cache.nodes.loads import Loads
 from app.cache.nodes.numa import NumaUsage, Occupant
 from app.cache.nodes.usage import NodeUsage
 from app.cache.pods import Pods
@@ -36,6 +37,7 @@ from app.model.ids import (
     PodUid,
     QueueName,
 )
+from app.model.load import NodeLoad
 from app.model.node import DeviceClass, Node
 from app.model.numa import NUMA_DECISION, NumaTopology
 from app.model.plan import Collected
@@ -122,6 +124,7 @@ class ClusterCache:
             reservations=self.reservations,
         )
         self.devices = DeviceUsage(self.node_usage, occupant=self._device_occupant)
+        self.loads = Loads(self.node_usage, clock=clock)
         self._collected: tuple[Collected, ...] = ()
 
     @property
@@ -211,6 +214,12 @@ class ClusterCache:
     def set_numa(self, topology: NumaTopology) -> None:
         """Add or replace a Numatopology; most say that pods have begun, or ended."""
         if self.numa.set_topology(topology):
+            self.signals.note_dirty()
+            self.registry.look_again()
+
+    def set_loads(self, loads: Mapping[NodeName, NodeLoad]) -> None:
+        """Replace the loads of all nodes."""
+        if self.loads.set(loads):
             self.signals.note_dirty()
             self.registry.look_again()
 

@@ -25,6 +25,7 @@ _NEXT: Final[Mapping[str, str]] = {
     "NoNodeFits": "compare node selectors, tolerations and requests with the nodes",
     "NodeGroup": "compare the affinity of {limiting} and its limits per node group with the label "
     "volcano.sh/nodegroup-name of the nodes",
+    "NodeLoad": "wait until nodes are less busy, or raise the thresholds of the plugin usage",
     "NumaTopology": "wait for pods with whole cpus of their own to end, ask for fewer cpus per "
     "container, or compare the topology policy of the task with those of the kubelets "
     "(kubectl get numatopologies --output=yaml)",

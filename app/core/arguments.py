@@ -7,6 +7,7 @@ plugin, key and value.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,13 @@ from app.core.conf_error import ConfError
 from app.kit.durations import parse_duration
 from app.model.booleans import boolean
 from app.model.conf import PluginConf
+
+_SUFFIXES = {
+    "m": 1e-3,
+    **{prefix: 1000.0**power for power, prefix in enumerate(("k", "M", "G", "T"), start=1)},
+    **{f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGT", start=1)},
+}
+_QUANTITY = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})")
 
 
 def parse_bool(value: object) -> bool:
@@ -77,6 +85,14 @@ class Arguments:
             return parse_bool(value)
         except ValueError:
             raise self._wrong(key, kind="true or false") from None
+
+    def quantity(self, key: str, default: float) -> float:
+        """The quantity at ``key``, such as ``250m`` or ``200Mi``: cores, bytes, items."""
+        value = self._given(key)
+        if isinstance(value, str) and (found := _QUANTITY.fullmatch(value.strip())):
+            return float(found[1]) * _SUFFIXES[found[2]]
+        number = self._number(key, kind="a quantity such as 250m or 200Mi")
+        return default if number is None else number
 
     def text(self, key: str) -> str:
         """The text at ``key``, or empty."""

@@ -37,6 +37,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.NAMESPACE_QUOTA: "waiting for the namespace's resource quota",
     Cause.NO_NODE_FITS: "waiting for a node that fits",
     Cause.NODE_GROUP: "waiting for a node of the queue's node groups",
+    Cause.NODE_LOAD: "waiting for a node that is less busy",
     Cause.NUMA: "waiting for free cpus on NUMA nodes as the kubelet wants them",
     Cause.DEVICES: "waiting for GPUs or other devices that it may share",
     Cause.VETOED: "refused by another filter, waiting for another node",

@@ -27,6 +27,7 @@ from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.kube.unusable import why
 from app.kube.writer import ClusterWriter
+from app.main.adapters.load_reader import LoadReaders
 from app.main.adapters.slots_here import SlotsHere
 from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
@@ -43,6 +44,7 @@ from app.main.urgency import be_urgent
 from app.main.wiring import Parts, assemble
 from app.model.ids import QueueName
 from app.service.effects.needed_queues import ensure_queues
+from app.service.intake.loads import LoadFollower
 from app.service.ports import WriteError
 from app.settings.extender import ExtenderSettings
 from app.settings.process import address_of
@@ -104,6 +106,13 @@ class ExtenderProcess:
             schedulers=frozenset(settings.schedulers()),
             activity=settings.activity(clock, host=socket.gethostname()),
             default_queue=QueueName(settings.default_queue),
+        )
+        cache = self._parts.cache
+        self._loads = LoadFollower(
+            cache,
+            reader=LoadReaders(client, lambda: cache.node_usage.nodes),
+            configuration=self._parts.configuration,
+            clock=clock,
         )
         kinds = [*KINDS, *pod_kinds(settings.schedulers())]
         if settings.leader_elect:
@@ -206,6 +215,7 @@ class ExtenderProcess:
             parts.evicting.run(),
             parts.owners.run(OWNERS_ASKED_AT_ONCE),
             self._audit(),
+            self._loads.run(),
             ensure_queues(parts.cache, self._ports, tried=self._queues_tried),
         ]
         if settings.scheduler_conf is not None:
@@ -255,7 +265,11 @@ class ExtenderProcess:
             feed=parts.feed,
             audit=parts.audit,
             unready=self._unready,
-            notices=lambda: (*parts.configuration.notices(), *parts.activity.notices),
+            notices=lambda: (
+                *parts.configuration.notices(),
+                *parts.activity.notices,
+                *self._loads.notices(),
+            ),
             metrics=REGISTRY,
         )
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.model.load import MetricsConf
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PluginConf:
@@ -27,6 +29,8 @@ class SchedulerConf:
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginConf, ...], ...]
     action_arguments: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    metrics: MetricsConf | None = None
+    """What is asked how busy nodes are; None: nothing is."""
     warnings: tuple[str, ...] = ()
 
     def plugin(self, name: str) -> PluginConf | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.model.amounts import Amounts
 from app.model.devices import DeviceNotes
 from app.model.ids import NodeName
+from app.model.load import NodeLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Node:
     """Image name -> size in bytes; None when the node reports none."""
     devices: DeviceNotes | None = None
     """The notes of the node about devices that pods share; None: it has none."""
+    load: NodeLoad | None = None
+    """The load that the annotation of the node tells; None: it tells nothing that can be read."""
 
     @property
     def is_cordoned(self) -> bool:

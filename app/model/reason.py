@@ -39,6 +39,7 @@ class Cause(StrEnum):
     NAMESPACE_QUOTA = "ResourceQuota"
     NO_NODE_FITS = "NoNodeFits"
     NODE_GROUP = "NodeGroup"
+    NODE_LOAD = "NodeLoad"
     NUMA = "NumaTopology"
     DEVICES = "Devices"
     VETOED = "Vetoed"
@@ -59,6 +60,7 @@ NODES_MAY_HELP = frozenset(
         Cause.NOT_ENOUGH_RESOURCES,
         Cause.NO_NODE_FITS,
         Cause.NODE_GROUP,
+        Cause.NODE_LOAD,
         Cause.NUMA,
         Cause.DEVICES,
         Cause.VETOED,

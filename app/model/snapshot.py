@@ -15,6 +15,7 @@ from app.model.domains import Domains
 from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
 from app.model.ids import ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
+from app.model.load import NodeLoad
 from app.model.node import Node
 from app.model.numa import Cpus, NumaNode
 from app.model.parts import NO_SUB_GROUP, SubGroup
@@ -187,6 +188,8 @@ class Snapshot:
     devices_taken: Mapping[PodUid, tuple[DevicesTaken, ...]] = field(default_factory=dict)
     """What pods have of these; they give it back when they go."""
     device_config: DeviceConfig = DEFAULT_DEVICES
+    loads: Mapping[NodeName, NodeLoad] = field(default_factory=dict)
+    """How busy nodes are, as far as that was measured; filled only where a plugin asks for it."""
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     asked_of_cordoned: Vector | None = None

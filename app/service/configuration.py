@@ -8,12 +8,14 @@ import logging
 from dataclasses import dataclass, field
 
 from app.core.conf_error import ConfError
+from app.core.plugins import usage
 from app.core.plugins.deviceshare import config_map_of, setting_of
 from app.core.plugins.network_topology import tiers_of
 from app.core.policy import Policies
 from app.core.tiers import build
 from app.model.device_families import DeviceSetting
 from app.model.eviction import EvictionAction
+from app.model.load import MetricsConf
 from app.telemetry import metrics
 from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
 
@@ -57,7 +59,12 @@ class Configuration:
     def notices(self) -> tuple[str, ...]:
         """What an operator should know."""
         refused = (f"scheduler configuration refused: {self.problem}",) if self.problem else ()
-        return refused + self.policies.conf.warnings
+        conf = self.policies.conf
+        blind = conf.plugin(usage.NAME) is not None and conf.metrics is None
+        said = (
+            (f"plugin {usage.NAME} has no effect: metrics names nothing to ask",) if blind else ()
+        )
+        return refused + said + conf.warnings
 
     @property
     def evicts(self) -> bool:
@@ -96,6 +103,12 @@ class Configuration:
         """Namespace and name of the ConfigMap of the device plugins; None: nothing needs it."""
         conf = self.policies.conf.plugin("deviceshare")
         return None if conf is None else config_map_of(conf)
+
+    @property
+    def metrics(self) -> MetricsConf | None:
+        """What is to be asked how busy nodes are; None: no plugin looks at that."""
+        conf = self.policies.conf
+        return conf.metrics if conf.plugin(usage.NAME) is not None else None
 
     @property
     def packs(self) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Literal, Protocol
 
+from app.model.ids import NodeName
+from app.model.load import MetricsConf, NodeLoad
 from app.model.pod import Owner, Pod
 
 Clock = Callable[[], float]
@@ -155,3 +157,14 @@ class PodLister(Protocol):
 
     async def list_pods(self) -> Sequence[Pod]:
         """Every pod as stored now; raises WriteError."""
+
+
+class LoadError(Exception):
+    """Loads of nodes could not be read; the text says why."""
+
+
+class LoadReader(Protocol):
+    """Something that measures nodes."""
+
+    async def read_loads(self, conf: MetricsConf) -> Mapping[NodeName, NodeLoad]:
+        """The loads of nodes by name, of all that is known; raises LoadError."""

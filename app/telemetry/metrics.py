@@ -159,6 +159,16 @@ RECONCILE_FAILURES = Counter(
     registry=REGISTRY,
 )
 
+LOADS_KNOWN = Gauge(
+    "pumice_node_loads_known",
+    "Nodes whose load the plugin usage knows.",
+    registry=REGISTRY,
+)
+LOAD_FAILURES = Counter(
+    "pumice_node_load_failures",
+    "Times that loads of nodes could not be read.",
+    registry=REGISTRY,
+)
 DISCOVERY_SUCCESS = Gauge(
     "pumice_discovery_success_timestamp_seconds",
     "When a source of HyperNodes told the topology last, and that was brought about.",

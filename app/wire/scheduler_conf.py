@@ -9,14 +9,17 @@ is a :class:`ConfError` that says where. Values of arguments are checked by the 
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from app.core.arguments import parse_bool
 from app.core.conf_error import ConfError
 from app.core.plugins import catalogue
+from app.kit.durations import parse_duration
 from app.kit.likeness import meant
 from app.model.conf import PluginConf, SchedulerConf
+from app.model.load import MetricsConf, MetricsType
 from app.wire import go_yaml
 
 DEFAULT_CONF = """\
@@ -35,6 +38,8 @@ tiers:
 """
 """What is in force when no configuration is given."""
 
+_INTERVAL_S = 30.0
+_INSECURE = "tls.insecureSkipVerify"
 _KEYS = frozenset({"actions", "tiers", "configurations", "metrics"})
 
 
@@ -51,12 +56,11 @@ def parse_scheduler_conf(text: str) -> SchedulerConf:
         for number, tier in enumerate(_items(document.get("tiers"), where="tiers"), start=1)
     )
     action_arguments = _action_arguments(document.get("configurations"), warnings)
-    if document.get("metrics"):
-        warnings.append("metrics is not implemented: it has no effect")
     return SchedulerConf(
         actions=actions,
         tiers=tiers,
         action_arguments=action_arguments,
+        metrics=_metrics(document.get("metrics"), warnings),
         warnings=tuple(warnings),
     )
 
@@ -132,6 +136,61 @@ def _action_arguments(value: Any, warnings: list[str]) -> dict[str, dict[str, ob
             warnings += [f"{where}: argument {key} has no effect" for key in arguments]
         found.setdefault(name, arguments)
     return found
+
+
+def _metrics(value: Any, warnings: list[str]) -> MetricsConf | None:
+    """What is asked for loads of nodes; keys below ``tls`` may be nested or have a dot."""
+    if not value:
+        return None
+    given = _flattened(_mapping(value, where="metrics"))
+    said = given.get("type") or MetricsType.PROMETHEUS.value
+    if said not in list(MetricsType):
+        known = ", ".join(MetricsType)
+        warnings.append(f"metrics: nothing is asked of {said!r}, known are {known}")
+        return None
+    kind = MetricsType(said)
+    warnings += [
+        f"metrics: {_no_effect(key)}"
+        for key in given
+        if key not in {"type", "address", "interval", _INSECURE}
+    ]
+    insecure = given.get(_INSECURE)
+    return MetricsConf(
+        kind,
+        address=_address(given.get("address")) if kind is MetricsType.PROMETHEUS else "",
+        interval_s=_interval(given.get("interval")),
+        insecure=insecure is not None and _switch(insecure, where=f"metrics: {_INSECURE}"),
+    )
+
+
+def _flattened(given: Mapping[Any, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        nested = value if isinstance(value, dict) else None
+        below = nested.items() if nested is not None else [("", value)]
+        found |= {f"{key}.{each}" if each else str(key): inner for each, inner in below}
+    return found
+
+
+def _address(value: Any) -> str:
+    parts = urlsplit(value) if isinstance(value, str) else None
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfError(f"metrics: address: {value!r} is no http or https URL")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ConfError("metrics: address: only scheme, host, port and path may be given")
+    return str(value).rstrip("/")
+
+
+def _interval(value: Any) -> float:
+    if value is None:
+        return _INTERVAL_S
+    try:
+        seconds = parse_duration(value) if isinstance(value, str) else 0.0
+    except ValueError:
+        seconds = 0.0
+    if seconds < 1:
+        raise ConfError(f"metrics: interval: {value!r} is not a duration of 1s or more")
+    return seconds
 
 
 def _name(given: Mapping[Any, Any], *, where: str) -> str:

@@ -19,8 +19,8 @@ class Rig:
     """Node ``n`` has room for two members, ``m`` for one; the group ``g`` is let in."""
 
     def __init__(self) -> None:
-        self.cache = ClusterCache(schedulers=frozenset({"volcano"}))
         self.now = 100.0
+        self.cache = ClusterCache(schedulers=frozenset({"volcano"}), clock=lambda: self.now)
         self.cache.set_node(make_node("n", cpu=2000))
         self.cache.set_node(make_node("m", cpu=1000))
         self.cache.set_namespace(Namespace("default", {}, {}))

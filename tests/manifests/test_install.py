@@ -315,6 +315,7 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         ("apps/statefulsets", "get"),
         ("apps/daemonsets", "get"),
         ("batch/jobs", "get"),
+        ("metrics.k8s.io/nodes", "list"),
         ("pods", "patch"),
         ("pods/status", "patch"),
         ("pods/binding", "create"),

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from app.core.conf_error import ConfError
 from app.core.tiers import build
+from app.model.conf import SchedulerConf
+from app.model.load import MetricsConf, MetricsType
 from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
 
 ACTIONS = "allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle"
@@ -198,15 +200,70 @@ tiers:
   - name: gang
     enableJobOrdr: false
 metrics:
-  type: prometheus
-  address: http://prometheus
+  type: elasticsearch
+  address: http://elastic
 """)
+    assert conf.metrics is None
     assert conf.warnings == (
         "key schedulePeriod is unknown: it has no effect",
         "plugin tdm is not implemented: it has no effect",
         "tier 1, plugin 2 (gang): key enableJobOrdr is unknown: it has no effect",
-        "metrics is not implemented: it has no effect",
+        "metrics: nothing is asked of 'elasticsearch', known are "
+        "prometheus, metrics-server, annotation",
     )
+
+
+def metrics(text: str) -> SchedulerConf:
+    return parse_scheduler_conf(f"actions: allocate\nmetrics: {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", None),
+        (
+            "{address: 'http://p:9090/'}",
+            MetricsConf(MetricsType.PROMETHEUS, address="http://p:9090"),
+        ),
+        (
+            "{type: prometheus, address: https://p, interval: 1m, "
+            "tls: {insecureSkipVerify: 'true'}}",
+            MetricsConf(MetricsType.PROMETHEUS, "https://p", interval_s=60, insecure=True),
+        ),
+        (
+            "{address: https://p, tls.insecureSkipVerify: true}",
+            MetricsConf(MetricsType.PROMETHEUS, "https://p", insecure=True),
+        ),
+        ("{type: metrics-server}", MetricsConf(MetricsType.METRICS_SERVER)),
+        ("{type: annotation, interval: 5s}", MetricsConf(MetricsType.ANNOTATION, interval_s=5)),
+    ],
+)
+def test_what_measures_nodes_is_read(text: str, found: MetricsConf | None) -> None:
+    conf = metrics(text)
+    assert conf.metrics == found
+    assert conf.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("7", "metrics must be a mapping"),
+        ("{type: prometheus}", "metrics: address: None is no http or https URL"),
+        ("{address: p:9090}", "metrics: address: 'p:9090' is no http or https URL"),
+        ("{address: 'http://u:p@h'}", "metrics: address: only scheme, host, port and path"),
+        ("{address: http://p, interval: 10}", "metrics: interval: 10 is not a duration"),
+        ("{address: http://p, interval: 1ms}", "metrics: interval: '1ms' is not a duration"),
+        ("{address: http://p, tls: {insecureSkipVerify: 7}}", "tls.insecureSkipVerify: 7 is not"),
+    ],
+)
+def test_what_cannot_measure_nodes_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ConfError, match=said):
+        metrics(text)
+
+
+def test_a_key_of_metrics_without_meaning_is_told() -> None:
+    (said,) = metrics("{type: annotation, adress: x}").warnings
+    assert said == "metrics: key adress is unknown: it has no effect"
 
 
 def test_plugins_that_others_made_have_no_effect_and_what_stands_beside_them_has() -> None:

@@ -98,6 +98,7 @@ class Snapshotter:
             outlook=cache.registry.outlook,
             vetoes=vetoes,
             places=dict(views.places),
+            loads=cache.loads.nodes(),
             numa=cache.numa.nodes(),
             numa_taken=cache.numa.taken() if running else {},
             devices=cache.devices.nodes(),

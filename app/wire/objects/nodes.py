@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from sys import intern
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Raw, Struct
 
 from app.model.amounts import LARGEST, Amounts, amounts
 from app.model.device_families import GPUS
 from app.model.ids import NodeName
+from app.model.load import NODE_LOAD, NodeLoad
 from app.model.node import Node, Taint
-from app.wire import quantity
-from app.wire.errors import Bytes, Reader
+from app.wire import quantity, times
+from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import meta
 from app.wire.objects.devices import device_notes
 from app.wire.objects.meta import MetaJson
@@ -50,7 +52,18 @@ class _NodeJson(Struct, gc=False):
     status: _StatusJson | None = None
 
 
+_Share = Annotated[float, Meta(ge=0, le=1000)]
+
+
+class _LoadJson(Struct, gc=False):
+    cpu: _Share
+    memory: _Share
+    time: times.Moment
+    window: Annotated[float, Meta(ge=0, le=86400)] = 300.0
+
+
 _read: Reader[_NodeJson] = Reader(_NodeJson)
+_read_load: Reader[_LoadJson] = Reader(_LoadJson)
 _NO_SPEC = _SpecJson()
 _NO_STATUS = _StatusJson()
 
@@ -70,7 +83,19 @@ def decode_node(text: Bytes) -> Node:
         ready=all(c.status == "True" for c in status.conditions or () if c.type == "Ready"),
         images=_images(status),
         devices=device_notes(meta.annotations(head.annotations), _gpus(status)),
+        load=_load(head.annotations),
     )
+
+
+def _load(annotations: Raw) -> NodeLoad | None:
+    """The load in the annotation; None where there is none, or nothing that can be read."""
+    if NODE_LOAD.encode() not in bytes(annotations):
+        return None
+    try:
+        found = _read_load(meta.annotations(annotations).get(NODE_LOAD, "").encode())
+    except DecodeError:
+        return None
+    return NodeLoad(found.cpu, found.memory, at=times.epoch(found.time), window_s=found.window)
 
 
 def _allocatable(status: _StatusJson) -> Amounts:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.model.load import NODE_LOAD, NodeLoad
 from app.model.node import Node, Taint
 from app.wire.errors import DecodeError
 from app.wire.objects.nodes import decode_node
@@ -111,3 +112,27 @@ def test_a_node_that_cannot_be_read_names_the_field(body: Any, message: str) -> 
     with pytest.raises(DecodeError) as caught:
         decode_node(encode(body))
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "load"),
+    [
+        (
+            '{"cpu": 35.5, "memory": 60, "time": "2023-11-14T22:13:20Z"}',
+            NodeLoad(35.5, 60.0, at=1_700_000_000.0, window_s=300.0),
+        ),
+        (
+            '{"cpu": 0, "memory": 0, "time": "2023-11-14T22:13:20+00:00", "window": 10, "x": 1}',
+            NodeLoad(0.0, 0.0, at=1_700_000_000.0, window_s=10.0),
+        ),
+        ("", None),
+        ("35", None),
+        ("{", None),
+        ('{"cpu": 35.5, "memory": 60}', None),
+        ('{"cpu": "35", "memory": 60, "time": "2023-11-14T22:13:20Z"}', None),
+        ('{"cpu": -1, "memory": 60, "time": "2023-11-14T22:13:20Z"}', None),
+        ('{"cpu": 1, "memory": 60, "time": "yesterday"}', None),
+    ],
+)
+def test_a_load_is_read_off_the_annotation(text: str, load: NodeLoad | None) -> None:
+    assert read(meta={"annotations": {NODE_LOAD: text}}).load == load
