@@ -16,9 +16,10 @@ TALLY := .cache/tests-tally.json
 PARTS := .cache/tests-parts
 
 PYTEST := $(BIN)/pytest
-# Side by side where each test has all it needs to itself; the files stay whole, and so do the
-# clusters that their tests share. End to end tests one after the other: they need the machine.
+# Side by side: each test has all it needs to itself. The files stay whole, and so do the clusters
+# that their tests share. Scenarios on the sandbox mostly wait, so more of them run than cores.
 ON_ALL_CORES := --numprocesses=auto --maxprocesses=4 --dist=loadfile
+WAITING := --numprocesses=4 --dist=loadfile
 # In `make test` each heading is also written down with its time, for the last lines.
 define heading
 	@printf '\n=== %s ===\n' '$(1)'
@@ -105,13 +106,13 @@ unit: $(SYNCED)
 
 scenarios: $(SYNCED)
 	$(call heading,scenarios on the sandbox)
-	@$(PYTEST) -q $(ON_ALL_CORES) tests/scenarios -m sandbox
+	@$(PYTEST) -q $(WAITING) tests/scenarios -m sandbox
 
 e2e: $(SYNCED) controlplane
 	$(call heading,scenarios on the real control plane)
 	@$(PYTEST) -q $(ON_ALL_CORES) tests/scenarios -m real
 	$(call heading,end to end on the real control plane)
-	@$(PYTEST) -q tests/e2e -m real
+	@$(PYTEST) -q $(ON_ALL_CORES) tests/e2e -m real
 
 # Proofs -----------------------------------------------------------------------------------------
 

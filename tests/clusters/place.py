@@ -30,7 +30,7 @@ from tests.clusters.resources import (
 )
 
 _numbers = itertools.count(1)
-_WAIT_S = 30.0
+_WAIT_S = 60.0
 _NO_GROUP = "PodGroupMissing"
 """Why a group waits whose pods are known, in `/explain`."""
 

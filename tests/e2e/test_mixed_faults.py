@@ -19,7 +19,7 @@ from tests.controllers.job import stand
 from tests.controllers.job.stand import Stand
 from tests.e2e import harms
 from tests.e2e.occupancy import Occupancy
-from tests.scale import ROUNDS, dice
+from tests.scale import ROUND_S, ROUNDS, dice
 
 pytestmark = pytest.mark.real
 
@@ -99,7 +99,7 @@ class Harm:
             self._rig.api.delete(POD_GROUPS, name, namespace=self._place.name)
 
 
-@pytest.mark.timeout(TURNS * 200)
+@pytest.mark.timeout(TURNS * 2 * ROUND_S)
 def test_all_jobs_come_to_their_end_and_no_node_had_too_many(rig: Rig, place: Stand) -> None:
     die = dice()
     logs = [rig.controlplane.log(name) for name in ("extender", "controllers")]
@@ -111,7 +111,7 @@ def test_all_jobs_come_to_their_end_and_no_node_had_too_many(rig: Rig, place: St
             for harm in die.sample(Harm(place).all(), 6):
                 harm()
                 time.sleep(die.uniform(0, 1))
-            place.wait_phase("Completed", timeout_s=90)
+            place.wait_phase("Completed", timeout_s=ROUND_S)
     assert 0 < seen.most() <= PER_NODE
     pumice.wait_no_drift(rig.extender)
     for log, size in before.items():

@@ -12,7 +12,7 @@ from tests.clusters import workloads
 from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.rig import Rig
-from tests.scale import FULL
+from tests.scale import FULL, ROUND_S
 
 pytestmark = pytest.mark.real
 
@@ -29,21 +29,21 @@ def submit(place: Place) -> None:
 def test_the_api_server_is_killed_while_gangs_are_bound(rig: Rig) -> None:
     with Place(rig) as place, Partials(place.api, place.name, GANGS) as seen:
         submit(place)
-        seen.wait_bound(1, timeout_s=20)
+        seen.wait_bound(1, timeout_s=ROUND_S)
         rig.controlplane.stop_apiserver(kill=True)
         time.sleep(OUTAGE_S)
         rig.controlplane.start_apiserver()
-        seen.wait_whole(timeout_s=60)
+        seen.wait_whole(timeout_s=ROUND_S)
 
 
 def test_the_api_server_stands_still_while_gangs_are_bound(rig: Rig) -> None:
     with Place(rig) as place, Partials(place.api, place.name, GANGS) as seen:
         submit(place)
-        seen.wait_bound(1, timeout_s=20)
+        seen.wait_bound(1, timeout_s=ROUND_S)
         rig.controlplane.apiserver.pause()
         threading.Timer(OUTAGE_S, rig.controlplane.apiserver.resume).start()
-        seen.wait_whole(timeout_s=60)
-        place.wait_nothing_held(timeout_s=30)
+        seen.wait_whole(timeout_s=ROUND_S)
+        place.wait_nothing_held(timeout_s=ROUND_S)
 
 
 def test_nobody_is_bound_while_the_extender_is_away(rig: Rig) -> None:
@@ -55,7 +55,7 @@ def test_nobody_is_bound_while_the_extender_is_away(rig: Rig) -> None:
         with pytest.raises(AssertionError):
             place.wait_bound("gang", 1, timeout_s=3)
         rig.restart_extender()
-        place.wait_bound("gang", 8, timeout_s=40)
+        place.wait_bound("gang", 8)
 
 
 def test_what_the_extender_said_before_it_was_killed_does_not_stay_on_bound_pods(rig: Rig) -> None:
@@ -77,7 +77,7 @@ def test_what_the_extender_said_before_it_was_killed_does_not_stay_on_bound_pods
 def test_the_scheduler_is_killed_while_gangs_are_bound(rig: Rig) -> None:
     with Place(rig) as place, Partials(place.api, place.name, GANGS) as seen:
         submit(place)
-        seen.wait_bound(1, timeout_s=20)
+        seen.wait_bound(1, timeout_s=ROUND_S)
         rig.scheduler.kill()
         rig.start_scheduler()
-        seen.wait_whole(timeout_s=40)
+        seen.wait_whole(timeout_s=ROUND_S)
