@@ -165,14 +165,14 @@ def test_a_refusal_tells_how_many_candidates_each_rule_spares() -> None:
         "preempt",
         12,
         (Spared("same priority", 7), Spared("protected by a PodDisruptionBudget", 2)),
-        "without them cpu 2 is free, and the members ask 3",
+        "with all candidates gone, cpu 2 is free, and the members ask 3",
     )
     refusal = Refusal(
         Cause.NO_NODE_FITS, detail="no", no_victims=(none, NoVictims("reclaim", 0, ()))
     )
     assert describe(refusal) == (
         "no; preempt: 12 candidates: 7 same priority, 2 protected by a PodDisruptionBudget; "
-        "without them cpu 2 is free, and the members ask 3"
+        "with all candidates gone, cpu 2 is free, and the members ask 3"
     )
 
 

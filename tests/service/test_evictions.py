@@ -488,12 +488,12 @@ def test_nothing_is_kept_of_a_second_search_once_the_group_is_gone() -> None:
         with working(rig):
             rig.decide(rig.plan())
             await advance(60.0)
-            assert len(rig.evictions.searched_twice) == 1
+            assert len(rig.evictions.had_second_search) == 1
             rig.delete("high-0", "high-1")
             rig.unsee("podgroups", rig.cache.groups[rig.key("high")].pod_group)
             rig.delete("low-0", "low-1")
             await advance(2.0)
-            assert len(rig.evictions.searched_twice) == 0
+            assert len(rig.evictions.had_second_search) == 0
 
     run(scenario())
 

@@ -32,9 +32,10 @@ from app.core.gangs.need import Need
 from app.core.policy import Preemptor
 from app.core.victims.candidates import candidates
 from app.core.victims.units import pods_of
+from app.kit.quantities import amount_text
 from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, VictimPod
 from app.model.gang import Gang, Task
-from app.model.reason import NODES_MAY_HELP, Cause, NoVictims
+from app.model.reason import NODES_MAY_HELP, Cause, NoVictims, Shortfall
 
 _ROOM = NODES_MAY_HELP - {Cause.VETOED}
 """Causes that the end of other pods may take away."""
@@ -77,13 +78,13 @@ def _may_preempt(cycle: Cycle, gang: Gang) -> bool:
         return False  # no domain is allowed, whatever runs there
     if not gang.preempts or gang.key in cycle.begun or gang.key in cycle.snapshot.paused:
         return False
-    if is_reached(cycle, gang) or _only_loses(cycle, gang):
+    if is_reached(cycle, gang) or _lost_its_minimum_to_evictions(cycle, gang):
         return False
     return not slots.has_guessed_slots(gang) and cycle.opened.starving(gang)
 
 
-def _only_loses(cycle: Cycle, gang: Gang) -> bool:
-    """Whether ``gang`` has its minimum until members go that are evicted for others."""
+def _lost_its_minimum_to_evictions(cycle: Cycle, gang: Gang) -> bool:
+    """Whether ``gang`` had its minimum before members of it were evicted in this cycle."""
     lost = cycle.ledger.gang(gang).losses is not None
     return lost and Need.of(gang, GangAccount.of(gang)).met
 
@@ -148,14 +149,17 @@ class _Contest:
         """
         cycle, action = self.cycle, self.action
         if cycle.opened.queue_shares is not None:
-            cycle.opened.queue_shares(proof.gang.queue)  # worked out while no pod is evicted
+            # Asked once here so that the shares are cached before any trial evicts.
+            cycle.opened.queue_shares(proof.gang.queue)
         preemptor = Preemptor(action, proof.gang, proof.tasks, proof.asked)
         refused = self._may_not_reclaim(preemptor) if action.reclaims else ""
         if refused:
             return (NoVictims(action.value, 0, (), refused),)
         places = without_victims(proof)
         if places is not None:
-            proof.keep((), places)  # others must not count on what is about to be free as well
+            # No eviction is needed. The places stay pipelined on this cycle's ledger, so that later
+            # gangs do not count on the same room.
+            proof.keep((), places)
             return ()
         none: list[NoVictims] = []
         for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
@@ -184,7 +188,8 @@ class _Contest:
             refusal = opened.preemptive(preemptor)
         if refusal is None:
             return ""
-        return f"queue {preemptor.gang.queue} would hold more than it deserves"
+        short = ", ".join(map(_shortfall, refusal.shortfalls))
+        return f"queue {refusal.where} would hold more than it deserves: {short}"
 
     def _rules(self) -> Evicting:
         opened = self.cycle.opened
@@ -227,3 +232,10 @@ def _admission(gang: Gang) -> Hashable:
     """What the votes on its admission depend on beside its queue and how long it waited."""
     asked = None if gang.min_request is None else gang.min_request.tobytes()
     return gang.namespace, gang.counts.tasks, asked, gang.min_limits
+
+
+def _shortfall(lack: Shortfall) -> str:
+    """``cpu asked 3, left 2 of 4``."""
+    amounts = (lack.asked, lack.free, lack.limit or 0)
+    asked, left, limit = (amount_text(lack.resource, amount) for amount in amounts)
+    return f"{lack.resource} asked {asked}, left {left} of {limit}"

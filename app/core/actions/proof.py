@@ -2,7 +2,8 @@
 
 Pods are evicted on the ledger inside a trial, and the minimum is placed there as ``allocate`` would
 place it, on room that is free then: under the limits of its queue, the rules of the nodes and those
-about other pods, and inside one domain of the network if it asks for that. Nothing stays of it.
+about other pods, and inside one domain of the network if it asks for that. ``places`` undoes
+everything; ``keep`` repeats it for good.
 """
 
 from collections import deque
@@ -98,7 +99,7 @@ class Proof:
             ledger.evict(at)
         inside = not self.action.reclaims
         with cycle.ahead(), cycle.beyond_shares(allowed=inside and cycle.opened.borrows):
-            if self._is_shut_out():
+            if self._would_not_be_admitted():
                 return None
             with cycle.inside(domain) if domain is not None else nullcontext():
                 placed = self._place_at(hint) if hint is not None else None
@@ -114,7 +115,7 @@ class Proof:
             for entry in placed
         )
 
-    def _is_shut_out(self) -> bool:
+    def _would_not_be_admitted(self) -> bool:
         """Whether a group that waits for admission would not be admitted with its places.
 
         All that its ``minResources`` ask for must be free then. What the whole cluster has free is
@@ -155,7 +156,7 @@ class Proof:
     def _takes_too_much(self, before: Vector) -> bool:
         """Whether the exchange makes a queue grow beyond its share while others wait for room.
 
-        A queue that reclaims was asked for that before.
+        For an action that reclaims, ``preemptive`` checked this already.
         """
         cycle, queue = self.cycle, self.gang.queue
         shares = cycle.opened.queue_shares
@@ -172,7 +173,7 @@ class Proof:
         return Need.of(self.gang, self.cycle.ledger.gang(self.gang))
 
     def _of_units(self, need: Need) -> Iterator[Task]:
-        """The members of the first units that the minimum of a gang that is parted takes."""
+        """The members of the first units, as the minimum of a gang with sub-groups takes them."""
         account = self.cycle.ledger.gang(self.gang)
         for unit in units(self.gang, account, self._all()):
             policy = unit.sub_group.policy if unit.sub_group is not None else ""

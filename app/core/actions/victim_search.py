@@ -32,7 +32,7 @@ from app.core.victims.problem import (
     Solution,
     Wanted,
 )
-from app.core.victims.problem import Places as Rows
+from app.core.victims.problem import Places as RowsByShape
 from app.core.victims.solver import bound_on, solve
 from app.core.victims.stock import freeing, room_without
 from app.core.victims.units import SetCost, Unit, lost_work, pods_of, units_of, work_since
@@ -49,8 +49,8 @@ _Alike = tuple[int, NodeName]
 """What equal members have in common: the identity of their shape, and their pin."""
 
 
-_COVETED_S = 600.0
-"""By how much older a pod counts whose room another scheduler may take."""
+_WANTED_BY_OTHER_SCHEDULERS_S = 600.0
+"""By how much older a pod counts if pods of another scheduler wait for its room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +69,7 @@ class Work:
     def of(cls, cycle: Cycle) -> "Work":
         """The work that pods of the cycle's snapshot lose."""
         running, now = cycle.snapshot.running, cycle.now
-        since = work_since(running, now=now) - _COVETED_S * _are_coveted(cycle)
+        since = work_since(running, now=now) - _WANTED_BY_OTHER_SCHEDULERS_S * _are_coveted(cycle)
         return cls(since, lost_work(running, total=cycle.snapshot.total, saved=since, now=now))
 
 
@@ -207,7 +207,7 @@ class VictimSearch:
         return self.proof.places(pods, hint=self._hint(solution.places), domain=self._domain)
 
     def certificate(self, solution: Solution, places: Places) -> Mapping[str, object]:
-        """The certificate of the decision, none of which is on the ledger."""
+        """The certificate of the decision. Call it before the decision is put on the ledger."""
         cycle, grouped = self._cycle, self._grouped(places)
         decision = Decision(
             preemptor=self._preemptor,
@@ -229,21 +229,26 @@ class VictimSearch:
         if not len(self.judgement.allowed):
             return ""
         bound = outcome.bound if isinstance(outcome, NoSolution) else None
-        told = "without them no places for all members" if bound is None else self._told(bound)
+        told = self._told(bound)
         of_queue = bound is not None and bound.kind is BoundKind.LIMIT
         return told if of_queue or self._domain is None else f"{self._domain.name} is best: {told}"
 
-    def _told(self, bound: Bound) -> str:
+    def _told(self, bound: Bound | None) -> str:
+        if bound is None:
+            members, candidates = len(self.proof.tasks), len(self.judgement.allowed)
+            return f"no {members} places together were found, whichever of {candidates} pods go"
         if bound.kind is BoundKind.PLACES:
-            return f"without them there are places for {bound.there} of {bound.asked} members"
+            told = f"there are places for {bound.there} of {bound.asked} members"
+            return f"with all candidates gone, {told}"
         name = self._cycle.snapshot.axis.names[bound.resource]
         asked, there = amount_text(name, bound.asked), amount_text(name, bound.there)
         if bound.kind is BoundKind.LIMIT:
             queue = list(self._limits)[bound.wanted]
             return f"they hold {name} {there} of queue {queue}, whose limit is short of {asked}"
+        told = f"{name} {there} is free, and the members ask {asked}"
         if bound.kind is BoundKind.NODE:
-            return f"without them no node has more than {name} {there}, and a member asks {asked}"
-        return f"without them {name} {there} is free, and the members ask {asked}"
+            told = f"no node has more than {name} {there}, and a member asks {asked}"
+        return f"with all candidates gone, {told}"
 
     @cached_property
     def _problem(self) -> Problem:
@@ -289,7 +294,7 @@ class VictimSearch:
                 mine = np.array([*(queue in line for line in lines), False], dtype=np.bool_)
                 yield queue, Limit(mine[running.queues.codes] & running.counted, short)
 
-    def _prove(self, units: Sequence[Unit], hint: Rows | None) -> Rows | None:
+    def _prove(self, units: Sequence[Unit], hint: RowsByShape | None) -> RowsByShape | None:
         known, pods = None if hint is None else self._hint(hint), pods_of(units)
         found = self.proof.places(pods, hint=known, domain=self._domain)
         if found is None:
@@ -297,7 +302,7 @@ class VictimSearch:
         self._proven = pods, found
         return _rows(self._grouped(found))
 
-    def _hint(self, rows: Rows) -> Mapping[_Alike, Sequence[int]]:
+    def _hint(self, rows: RowsByShape) -> Mapping[_Alike, Sequence[int]]:
         return dict(zip(self._alike, rows, strict=True))
 
     def _grouped(self, places: Places) -> list[list[ProvenPlace]]:
@@ -308,5 +313,5 @@ class VictimSearch:
         return list(grouped.values())
 
 
-def _rows(grouped: Sequence[Sequence[ProvenPlace]]) -> Rows:
+def _rows(grouped: Sequence[Sequence[ProvenPlace]]) -> RowsByShape:
     return tuple(tuple(place.row for place in some) for some in grouped)

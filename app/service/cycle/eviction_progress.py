@@ -49,7 +49,7 @@ class EvictionProgress:
         if not (self.activity.active and self.evictions.loaded):
             return
         evictions = self.evictions
-        searched = evictions.searched_twice
+        searched = evictions.had_second_search
         if not (evictions.plans or evictions.stuck or evictions.pauses or searched):
             return
         now = self.clock()
@@ -85,7 +85,7 @@ class EvictionProgress:
 
     def _follow_placed(self, begun: BegunEviction, group: Group, now: float) -> None:
         if group.reached_minimum:
-            self.evictions.bound(begun, now=now)
+            self.evictions.on_bound(begun, now=now)
         elif not group.has_reservations:
             self.evictions.give_up(begun, "its places were given back", now=now, wasted="unused")
 
@@ -116,7 +116,7 @@ class EvictionProgress:
         return fate is Fate.REFUSED
 
     def _leave_alone(self, begun: BegunEviction, late: list[VictimPod], now: float) -> None:
-        searched, intent = self.evictions.searched_twice, begun.intent
+        searched, intent = self.evictions.had_second_search, begun.intent
         if intent.preemptor and searched.get(intent.preemptor) == intent.uid:
             begun.late.update(victim.uid for victim in late)
             return
@@ -129,7 +129,7 @@ class EvictionProgress:
     def _take_room(self, begun: BegunEviction, group: Group | None, now: float) -> None:
         """All victims have gone: reserve the places, or see why that cannot be."""
         if group is None:
-            self.evictions.bound(begun, now=now)
+            self.evictions.on_bound(begun, now=now)
             return
         placements = self.cache.pipelined.placements(begun.name)
         decided = GangPlacement(group.key, placements, whole=True)
@@ -143,7 +143,7 @@ class EvictionProgress:
         if self.publisher.take(decided, now=now, by=Stimulus.EVICTION, generation=generation):
             if begun.intent.admits:
                 self.cache.decisions.admit(group.key)
-            self.evictions.placed(begun, now=now)
+            self.evictions.on_placed(begun, now=now)
             return
         is_to_come = self.cache.pipelined.bears(self.cache.pipelined.plan(begun.name))
         if is_to_come and now - self._gone_since(begun) <= self.limits.victim_s:

@@ -47,13 +47,13 @@ class Notice:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Evictions:
-    """``told`` are told the name of a plan when something of it is to be written."""
+    """``listeners`` are told the name of a plan when something of it is to be written."""
 
     cache: ClusterCache
     limits: Limits
     loaded: bool = False
     """Whether this replica knows which plans are stored, since it leads."""
-    told: list[Callable[[str], None]] = field(default_factory=list)
+    listeners: list[Callable[[str], None]] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     """For the events, which are written elsewhere."""
     plans: dict[str, BegunEviction] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Evictions:
     pauses: Pauses = field(init=False)
     stuck: dict[PodUid, float] = field(default_factory=dict)
     """Pods that do not go, and since when this is known."""
-    searched_twice: dict[GroupKey, str] = field(default_factory=dict)
+    had_second_search: dict[GroupKey, str] = field(default_factory=dict)
     """Preemptors, with their UIDs, for which other victims were looked for, as some did not go."""
 
     def __post_init__(self) -> None:
@@ -195,18 +195,18 @@ class Evictions:
 
     # --- what the API server says ----------------------------------------------------------------
 
-    def attempts(self, begun: BegunEviction, names: Iterable[str]) -> None:
+    def on_storing(self, begun: BegunEviction, names: Iterable[str]) -> None:
         """The intent is about to be stored as ``names``: from now on any of them may be there."""
         begun.names = tuple(names)
 
-    def stored(self, begun: BegunEviction, *, now: float) -> None:
+    def on_stored(self, begun: BegunEviction, *, now: float) -> None:
         """The intent is stored."""
         begun.stored = True
         if begun.step is Step.DECIDED:
             self._go(begun, Step.WRITTEN, now=now)
         self._tell(begun.name)
 
-    def deleted(self, begun: BegunEviction) -> None:
+    def on_deleted(self, begun: BegunEviction) -> None:
         """The intent is there no more."""
         if self.plans.get(begun.name) is begun:
             del self.plans[begun.name]
@@ -219,12 +219,12 @@ class Evictions:
                 return begun, victim
         return None
 
-    def asks(self, begun: BegunEviction, *, now: float) -> None:
+    def on_evicting(self, begun: BegunEviction, *, now: float) -> None:
         """A victim is about to be evicted."""
         if begun.step is Step.WRITTEN:
             self._go(begun, Step.EVICTING, now=now)
 
-    def evicted(self, begun: BegunEviction, victim: VictimPod, *, now: float) -> None:
+    def on_evicted(self, begun: BegunEviction, victim: VictimPod, *, now: float) -> None:
         """The API server has accepted an eviction."""
         begun.evicted += 1
         begun.meets(victim.uid, Fate.GOING, now=now)
@@ -234,26 +234,26 @@ class Evictions:
             why = f"for {begun.intent.preemptor}" if begun.intent.preemptor else ""
             self.cache.decisions.note_member(member, "evicted", by=Stimulus.EVICTION, why=why)
 
-    def kept(self, begun: BegunEviction, victim: VictimPod, fate: Fate, *, now: float) -> None:
+    def on_kept(self, begun: BegunEviction, victim: VictimPod, fate: Fate, *, now: float) -> None:
         """The API server does not let a victim go, for now or at all."""
         begun.meets(victim.uid, fate, now=now)
 
-    def is_gone(self, begun: BegunEviction, victim: VictimPod, *, now: float) -> None:
+    def on_gone(self, begun: BegunEviction, victim: VictimPod, *, now: float) -> None:
         """There is no such pod: the watch will show it."""
         begun.meets(victim.uid, Fate.GOING, now=now)
 
     # --- plans end -------------------------------------------------------------------------------
 
-    def placed(self, begun: BegunEviction, *, now: float) -> None:
+    def on_placed(self, begun: BegunEviction, *, now: float) -> None:
         """The places are reserved."""
         self.cache.pipelined.end(begun.name)
         self._go(begun, Step.PLACED, now=now)
 
-    def bound(self, begun: BegunEviction, *, now: float) -> None:
+    def on_bound(self, begun: BegunEviction, *, now: float) -> None:
         """End the plan: its gang has its minimum on nodes, or the plan had no gang."""
         self.cache.pipelined.end(begun.name)
         self.pauses.forgive(begun.intent.preemptor)
-        self.searched_twice.pop(begun.intent.preemptor, None)
+        self.had_second_search.pop(begun.intent.preemptor, None)
         self._go(begun, Step.BOUND, now=now)
         self._end(begun)
 
@@ -282,7 +282,7 @@ class Evictions:
         self.plans.clear()
         self.notices.clear()
         self.stuck.clear()
-        self.searched_twice.clear()
+        self.had_second_search.clear()
         self.pauses = Pauses(self.limits)
         self.cache.pipelined.stuck, self.cache.pipelined.paused = frozenset(), frozenset()
         self.loaded = False
@@ -291,7 +291,7 @@ class Evictions:
         if begun.names:
             self._tell(begun.name)
         else:
-            self.deleted(begun)
+            self.on_deleted(begun)
 
     # --- how they stand --------------------------------------------------------------------------
 
@@ -342,7 +342,7 @@ class Evictions:
         )
 
     def _tell(self, name: str) -> None:
-        for tell in self.told:
+        for tell in self.listeners:
             tell(name)
 
 

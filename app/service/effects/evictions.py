@@ -96,7 +96,7 @@ class EvictionWorker:
         self._plans: WorkQueue[str] = WorkQueue(self._follow, failed=failed)
         self._pods: WorkQueue[PodUid] = WorkQueue(self._evict, failed=failed)
         self._events: WorkQueue[_Told] = WorkQueue(self._tell, failed=failed)
-        evictions.told.append(self._plans.add)
+        evictions.listeners.append(self._plans.add)
 
     async def run(self) -> None:
         """Work for ever; cancel to stop."""
@@ -132,7 +132,7 @@ class EvictionWorker:
         if begun.ended:
             for each in reversed(begun.names):
                 await self._delete(each)
-            self._evictions.deleted(begun)
+            self._evictions.on_deleted(begun)
         elif begun.waits and not begun.stored:
             await self._store(begun)
         else:
@@ -141,7 +141,7 @@ class EvictionWorker:
 
     async def _store(self, begun: BegunEviction) -> None:
         texts = texts_of(begun.name, begun.intent)
-        self._evictions.attempts(begun, texts)
+        self._evictions.on_storing(begun, texts)
         for name, text in texts.items():
             if not begun.waits or not self._activity.active:
                 return
@@ -156,7 +156,7 @@ class EvictionWorker:
                 else:
                     raise Again(str(error), after_s=error.retry_after_s) from error
         if self._evictions.plans.get(begun.name) is begun:
-            self._evictions.stored(begun, now=self._clock())
+            self._evictions.on_stored(begun, now=self._clock())
 
     async def _replace(self, name: str, text: str) -> None:
         """There is an intent of that name; returns if it is this one, whose answer was lost."""
@@ -206,7 +206,7 @@ class EvictionWorker:
         if found is None or not self._activity.active:
             return
         begun, victim = found
-        self._evictions.asks(begun, now=self._clock())
+        self._evictions.on_evicting(begun, now=self._clock())
         try:
             await self._mark(begun, victim)
             if self._evictions.to_evict(uid) is None or not self._activity.active:
@@ -217,7 +217,7 @@ class EvictionWorker:
             self._kept(begun, victim, error)
             return
         metrics.WRITES.labels("eviction", "done").inc()
-        self._evictions.evicted(begun, victim, now=self._clock())
+        self._evictions.on_evicted(begun, victim, now=self._clock())
         self._tell_of(begun, victim)
 
     async def _mark(self, begun: BegunEviction, victim: VictimPod) -> None:
@@ -236,15 +236,15 @@ class EvictionWorker:
         now = self._clock()
         match error.reaction:
             case Reaction.GONE:
-                self._evictions.is_gone(begun, victim, now=now)
+                self._evictions.on_gone(begun, victim, now=now)
             case Reaction.REFUSED:
-                self._evictions.kept(begun, victim, Fate.REFUSED, now=now)
+                self._evictions.on_kept(begun, victim, Fate.REFUSED, now=now)
             case Reaction.BUDGET:
-                self._evictions.kept(begun, victim, Fate.FORBIDDEN, now=now)
+                self._evictions.on_kept(begun, victim, Fate.FORBIDDEN, now=now)
                 pause_s = error.retry_after_s or FORBIDDEN_S
                 raise Again(str(error), after_s=pause_s) from error
             case _:
-                self._evictions.kept(begun, victim, Fate.FAILING, now=now)
+                self._evictions.on_kept(begun, victim, Fate.FAILING, now=now)
                 raise Again(str(error), after_s=error.retry_after_s) from error
 
     async def _next_turn(self) -> None:

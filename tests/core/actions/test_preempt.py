@@ -102,7 +102,9 @@ def test_nothing_goes_where_the_whole_minimum_has_no_place_all_the_same() -> Non
     stays = foreign_pod("stays", 2)
     outcome = contended(high, running=[low], foreign=[stays], nodes=cores(1, 1, 1), by=BY)
     assert victims(outcome) == set()
-    assert outcome.text("high").endswith("without them cpu 2 is free, and the members ask 3")
+    assert outcome.text("high").endswith(
+        "with all candidates gone, cpu 2 is free, and the members ask 3"
+    )
 
 
 def test_members_beyond_a_minimum_go_before_a_gang_that_would_end() -> None:

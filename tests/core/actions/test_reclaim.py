@@ -44,7 +44,9 @@ def test_a_queue_takes_no_more_than_it_deserves() -> None:
         asks("mine", 3), running=singles(4, nodes=2), nodes=cores(2, 2), queues=(A, B), by=BY
     )
     assert victims(outcome) == set()
-    assert outcome.text("mine").endswith("queue b would hold more than it deserves")
+    assert outcome.text("mine").endswith(
+        "queue b would hold more than it deserves: cpu asked 3, left 2 of 2"
+    )
 
 
 def test_a_group_that_needs_one_pod_does_not_go_whole_where_its_queue_deserves_some() -> None:

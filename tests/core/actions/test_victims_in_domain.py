@@ -105,7 +105,10 @@ def test_the_best_domain_is_the_one_that_would_take_the_most_members() -> None:
     running = [running_gang("low", [3])]
     outcome = plan(high(2, hard(1)), running=running, foreign=stays)
     assert victims(outcome) == set()
-    assert "b is best: without them cpu 1 is free, and the members ask 2" in outcome.text("high")
+    assert (
+        "b is best: with all candidates gone, cpu 1 is free, and the members ask 2"
+        in outcome.text("high")
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
