@@ -224,7 +224,7 @@ def _no_domain(found: NoDomain) -> str:
         others = f"its tiers are {known}" if known else "none of its tiers has a name"
         return f"the network has no tier {found.tier_name}; {others}"
     tier = f"tier <= {found.tier}" + (f" ({found.tier_name})" if found.tier_name else "")
-    if found.torn:
+    if found.placed_members_are_too_far_apart:
         return f"no domain of {tier} has the nodes of all its running members"
     if found.nearest is None:
         return f"there is no domain of {tier}"

@@ -183,7 +183,8 @@ class NoDomain:
     """Why no domain of the network takes the members: ``asked`` of them, ``each`` with so much.
 
     ``alike``: all of them request that. ``tier`` is the highest allowed one; None: no HyperNode has
-    the tier ``tier_name``. ``torn``: no domain has the nodes of all members that hold room.
+    the tier ``tier_name``.
+    ``placed_members_are_too_far_apart``: no allowed domain contains all nodes that members are on.
     """
 
     asked: int
@@ -191,7 +192,7 @@ class NoDomain:
     alike: bool
     tier: int | None
     tier_name: str = ""
-    torn: bool = False
+    placed_members_are_too_far_apart: bool = False
     nearest: NearestDomain | None = None
     named_tiers: tuple[str, ...] = ()
     """The names that tiers have, the lowest first, where none has the name that is asked for."""

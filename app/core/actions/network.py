@@ -53,8 +53,10 @@ Level = tuple[NetworkTopology, SubGroup | None]
 
 
 def levels(cycle: Cycle, members: Members) -> list[Level]:
-    """What ``members`` ask of the network: as a gang, unless places are in its domain by now, and
-    as a sub-group."""
+    """What ``members`` ask of the network, as a gang and as a sub-group.
+
+    The gang's own level is left out inside ``cycle.inside``: its domain was chosen by then.
+    """
     gang, sub_group = members.gang, members.sub_group
     found: list[Level] = []
     if gang.topology is not None and cycle.within is None:
@@ -102,7 +104,7 @@ class DomainSearch:
     members: Members
     among: Domains
     highest: int | None
-    held: Rows
+    rows_of_placed_members: Rows
     fits: Fits | None
 
     @classmethod
@@ -123,13 +125,13 @@ class DomainSearch:
         snapshot = cycle.snapshot
         among = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
         highest = among.highest_tier(topology)
-        held = _held(cycle, members.gang, holders)
+        placed = _rows_of_placed_members(cycle, members.gang, holders)
         found = None
         if highest is not None:
             alike = _alike(cycle.within, members.tasks, places or cycle.finder.places)
             asked = Asked(alike, members.least, members.roles)
-            found = fits(among, asked, highest=highest, held=held)
-        return cls(cycle, topology, members, among, highest, held, found)
+            found = fits(among, asked, highest=highest, rows_of_placed_members=placed)
+        return cls(cycle, topology, members, among, highest, placed, found)
 
     @property
     def anywhere(self) -> bool:
@@ -181,7 +183,7 @@ class DomainSearch:
             alike=len({task.request.tobytes() for task in members.tasks}) == 1,
             tier=self.highest,
             tier_name=self.topology.highest_tier_name,
-            torn=best is None and len(self.held) > 0,
+            placed_members_are_too_far_apart=best is None and len(self.rows_of_placed_members) > 0,
             nearest=empty or told,
             named_tiers=self.among.named_tiers if self.highest is None else (),
         )
@@ -207,7 +209,12 @@ class DomainSearch:
             return None
         members, places = self.members, self.cycle.finder.places_if_empty
         asked = Asked(_alike(None, members.tasks, places), members.least, members.roles)
-        found = fits(self.among, asked, highest=self.highest, held=np.zeros(0, dtype=np.intp))
+        found = fits(
+            self.among,
+            asked,
+            highest=self.highest,
+            rows_of_placed_members=np.zeros(0, dtype=np.intp),
+        )
         requests = np.stack([task.request for task in members.tasks])
         least = np.sort(requests, axis=0)[: members.least].sum(axis=0)
         sizes = self.cycle.snapshot.table.sizes()
@@ -276,7 +283,7 @@ def _only(within: Rows | None, places: Counts) -> Counts:
     return kept
 
 
-def _held(cycle: Cycle, gang: Gang, sub_group: SubGroup | None) -> Rows:
+def _rows_of_placed_members(cycle: Cycle, gang: Gang, sub_group: SubGroup | None) -> Rows:
     """The rows of nodes that members of the gang, or of the sub-group, have by now."""
     index = cycle.snapshot.table.index
     held = {

@@ -54,7 +54,7 @@ def _fits(domains: Domains, alike: Sequence[tuple[Vector, int]], room: Matrix) -
     members = [Alike("", count, _places(room, request)) for request, count in alike]
     asked = Asked(members, sum(count for _, count in alike))
     none = np.zeros(0, dtype=np.intp)
-    return fits(domains, asked, highest=int(domains.tiers[-1]), held=none)
+    return fits(domains, asked, highest=int(domains.tiers[-1]), rows_of_placed_members=none)
 
 
 def _places(room: Matrix, request: Vector) -> Counts:

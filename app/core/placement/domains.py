@@ -43,9 +43,10 @@ class Asked:
 class Fits:
     """How much of what is asked for each domain takes, shape ``(D,)`` each.
 
-    ``allowed``: the tier is low enough, and the domain has the nodes of all members that hold room.
-    ``takes`` is the number of members, no more than there are; ``enough``: whether the bound lets
-    all that have to be there in. ``spare`` counts places for members, taken ones included.
+    ``allowed``: the tier is low enough, and the domain contains every node on which a member
+    already is. ``takes`` is the number of members, no more than there are; ``enough``: whether the
+    bound lets all that have to be there in. ``spare`` counts places for members and is not capped
+    at the number of members.
     """
 
     allowed: Mask
@@ -54,11 +55,11 @@ class Fits:
     spare: NDArray[np.int64]
 
 
-def fits(domains: Domains, asked: Asked, *, highest: int, held: Rows) -> Fits:
-    """What the domains up to tier ``highest`` take; ``held`` are the rows that all must have."""
-    shape = len(domains)
-    takes, spare = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    of_role = {role: np.zeros(shape, dtype=np.int64) for role in asked.roles}
+def fits(domains: Domains, asked: Asked, *, highest: int, rows_of_placed_members: Rows) -> Fits:
+    """What the domains up to tier ``highest`` take that contain all ``rows_of_placed_members``."""
+    count = len(domains)
+    takes, spare = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    of_role = {role: np.zeros(count, dtype=np.int64) for role in asked.roles}
     for alike in asked.members:
         sums = domains.sums(alike.places)
         spare += sums
@@ -70,9 +71,9 @@ def fits(domains: Domains, asked: Asked, *, highest: int, held: Rows) -> Fits:
     for role, least in asked.roles.items():
         enough &= of_role[role] >= least
     allowed = domains.tiers <= highest
-    if len(held):
+    if len(rows_of_placed_members):
         there = np.zeros(domains.starts[-1] - domains.starts[-2], dtype=np.int64)
-        there[held] = 1
+        there[rows_of_placed_members] = 1
         allowed &= domains.sums(there) == int(there.sum())
     return Fits(allowed, enough, takes, spare)
 
