@@ -280,3 +280,26 @@ def test_hyper_nodes_are_discovered_and_counted(api: ApiClient) -> None:
     bad = {"tier": 1, "members": [{"type": "Node", "selector": {}}]}
     with pytest.raises(ApiError):
         api.create(workloads.item(HYPER_NODES, "bad", spec=bad))
+
+
+def test_what_is_wrong_with_hyper_nodes_is_told_on_them(api: ApiClient) -> None:
+    def condition(items: list[Object], name: str, kind: str) -> str:
+        status = next(item for item in items if item["metadata"]["name"] == name).get("status", {})
+        found = [each for each in status.get("conditions", ()) if each["type"] == kind]
+        return found[0]["message"] if found else ""
+
+    for name, members in {"left": ("small-0", "gone"), "right": ("small-0",)}.items():
+        made = workloads.hyper_node(name, 7, "Node", members)
+        api.create(made, resource=HYPER_NODES)
+    try:
+        api.until(
+            HYPER_NODES,
+            lambda items: (
+                condition(items, "left", "MembersResolved") == "there is no Node gone"
+                and condition(items, "left", "TreeConsistent") == "it has nodes of right too"
+                and condition(items, "right", "TreeConsistent") == "it has nodes of left too"
+            ),
+        )
+    finally:
+        for name in ("left", "right"):
+            api.delete(HYPER_NODES, name)

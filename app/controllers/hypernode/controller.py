@@ -1,12 +1,16 @@
-"""Writes into each HyperNode how many nodes lie below it, and whether it means what it says."""
+"""Writes into each HyperNode how many nodes lie below it, and whether it means what it says.
 
-from collections.abc import Iterable, Mapping
+What is wrong with one is told in its conditions and stops nothing: members that are missing, a
+HyperNode that is a member of itself, nodes that another one of its tier has too.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from app.controllers.ports import Api, ApiError, Clock, Failure
 from app.controllers.runtime import ObjectChange
 from app.controllers.store import Index, Store
-from app.core.topology.problems import of_members
+from app.core.topology.problems import OVERLAP, TIER_ORDER, Problem, of_members, problems
 from app.core.topology.tree import Below, Tree
 from app.kit.workqueue import Again
 from app.wire import times
@@ -34,6 +38,8 @@ INDEXES: Final[Mapping[Resource, Mapping[str, Index]]] = {
 """How this controller finds objects in the stores."""
 
 RESOLVED: Final = "MembersResolved"
+CONSISTENT: Final = "TreeConsistent"
+"""True: the tier is above those of members, and no other one of the tier has such a node."""
 _ALL: Final = Key("", "*")
 """No name: stands for all of them."""
 
@@ -49,10 +55,13 @@ class HyperNodeController:
         self._api = api
         self._clock = clock
         self._tree = Tree()
+        self._tiers: dict[str, int] = {}
+        self._wrong: Mapping[str, Sequence[Problem]] | None = None
 
     def keys(self, change: ObjectChange) -> Iterable[Key]:
         """All, when it may matter to any; else the one that has changed."""
         if self._follow(change):
+            self._wrong = None
             return (_ALL,)
         return (key_of(change.item),) if change.resource is HYPER_NODES else ()
 
@@ -91,25 +100,40 @@ class HyperNodeController:
                 return self._tree.drop_node(name(item))
             return self._tree.put_node(name(item), labels(item))
         if change.new is None:
+            self._tiers.pop(name(item), None)
             return self._tree.drop(name(item))
-        return self._tree.put(name(item), labels(item), members_of(spec(item)))
+        tier = int(spec(item).get("tier") or 0)
+        moved = self._tiers.get(name(item)) != tier
+        self._tiers[name(item)] = tier
+        return self._tree.put(name(item), labels(item), members_of(spec(item))) or moved
+
+    def _problems(self) -> Mapping[str, Sequence[Problem]]:
+        """What is wrong with which HyperNodes; worked out once for all after a change."""
+        if self._wrong is None:
+            self._wrong = problems(self._tree, self._tiers)
+        return self._wrong
 
     def _conditions(self, item: Object, below: Below) -> list[Object]:
-        """Foreign conditions, and ours; its time is that of the last change of its status."""
-        value, reason, message = judged(below)
+        """Foreign conditions, and ours; the time of each is that of its last change of status."""
+        problems_of_it = self._problems().get(name(item), ())
+        ours = {RESOLVED: judged(below), CONSISTENT: in_tree(problems_of_it)}
         before: list[dict[str, Any]] = list(status(item).get("conditions") or ())
-        old = next((each for each in before if each.get("type") == RESOLVED), {})
-        same = old.get("status") == value
-        since = old.get("lastTransitionTime") if same else None
-        ours = {
-            "type": RESOLVED,
-            "status": value,
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since or times.seconds(self._clock()),
-            "observedGeneration": metadata(item).get("generation") or 0,
-        }
-        return [*(each for each in before if each.get("type") != RESOLVED), ours]
+        found = [each for each in before if each.get("type") not in ours]
+        for kind, (value, reason, message) in ours.items():
+            old = next((each for each in before if each.get("type") == kind), {})
+            same = old.get("status") == value
+            since = old.get("lastTransitionTime") if same else None
+            found.append(
+                {
+                    "type": kind,
+                    "status": value,
+                    "reason": reason,
+                    "message": message,
+                    "lastTransitionTime": since or times.seconds(self._clock()),
+                    "observedGeneration": metadata(item).get("generation") or 0,
+                }
+            )
+        return found
 
 
 def judged(below: Below) -> tuple[str, str, str]:
@@ -118,3 +142,11 @@ def judged(below: Below) -> tuple[str, str, str]:
     if problem is not None:
         return "False", problem.reason, problem.message
     return "True", "Resolved", "every member was found"
+
+
+def in_tree(found: Sequence[Problem]) -> tuple[str, str, str]:
+    """Status, reason and message of the condition that tells of the HyperNode's place."""
+    for problem in found:
+        if problem.reason in (OVERLAP, TIER_ORDER):
+            return "False", problem.reason, problem.message
+    return "True", "Consistent", "no other HyperNode of its tier has a node of it"

@@ -10,6 +10,9 @@ from app.core.topology.tree import Below, Tree
 _TOLD: Final = 5
 """Of many names so many are told."""
 
+OVERLAP: Final = "Overlap"
+TIER_ORDER: Final = "TierOrder"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -44,9 +47,9 @@ def problems(tree: Tree, tiers: Mapping[str, int]) -> dict[str, tuple[Problem, .
         said = list(of_members(belows[name]))
         high = [each for each in tree.children(name) if tiers.get(each, -1) >= tiers[name]]
         if high and not belows[name].in_cycle:
-            said.append(Problem("TierOrder", f"its tier is not above that of {_listed(high)}"))
+            said.append(Problem(TIER_ORDER, f"its tier is not above that of {_listed(high)}"))
         if overlaps.get(name):
-            said.append(Problem("Overlap", f"it has nodes of {_listed(overlaps[name])} too"))
+            said.append(Problem(OVERLAP, f"it has nodes of {_listed(overlaps[name])} too"))
         if said:
             found[name] = tuple(said)
     return found

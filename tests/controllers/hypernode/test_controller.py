@@ -45,7 +45,7 @@ def test_the_count_follows_the_nodes() -> None:
         hyper_node(stage, "h", "^a")
         await stage.settle()
         assert status(stage, "h")["nodeCount"] == 1
-        (condition,) = status(stage, "h")["conditions"]
+        condition, _ = status(stage, "h")["conditions"]
         assert (condition["type"], condition["status"]) == ("MembersResolved", "True")
         assert condition["observedGeneration"] == 1
         since = condition["lastTransitionTime"]
@@ -80,7 +80,7 @@ def test_conditions_of_others_stay_and_have_their_own_times() -> None:
         hyper_node(stage, "h", "n")
         stage.fake.edit(HYPER_NODES, Key("", "h"), {"status": {"conditions": [other]}})
         await stage.settle()
-        kept, ours = status(stage, "h")["conditions"]
+        kept, ours, _ = status(stage, "h")["conditions"]
         assert kept == other
         assert (ours["type"], ours["status"]) == ("MembersResolved", "True")
         assert ours["lastTransitionTime"] == times.seconds(stage.clock())
@@ -113,6 +113,83 @@ def test_a_status_that_somebody_else_wrote_is_put_right() -> None:
         stage.fake.edit(HYPER_NODES, Key("", "h"), {"status": {"nodeCount": 9}})
         await stage.settle()
         assert status(stage, "h") == before
+
+    run(scenario)
+
+
+def condition(stage: Play, hyper_name: str, kind: str) -> tuple[str, str, str]:
+    """Status, reason and message."""
+    found = {each["type"]: each for each in status(stage, hyper_name)["conditions"]}[kind]
+    return found["status"], found["reason"], found["message"]
+
+
+def test_hyper_nodes_of_a_tier_that_share_nodes_say_so_until_they_do_not() -> None:
+    async def scenario(stage: Play) -> None:
+        for name in ("a1", "a2", "b1"):
+            node(stage, name)
+        await stage.start()
+        hyper_node(stage, "h", "^a")
+        hyper_node(stage, "i", "1$")
+        await stage.settle()
+        assert condition(stage, "h", "TreeConsistent") == (
+            "False",
+            "Overlap",
+            "it has nodes of i too",
+        )
+        assert condition(stage, "i", "TreeConsistent")[2] == "it has nodes of h too"
+        assert condition(stage, "h", "MembersResolved")[0] == "True"
+        stage.fake.edit(HYPER_NODES, Key("", "i"), {"spec": {"tier": 2}})
+        await stage.settle()
+        assert condition(stage, "h", "TreeConsistent")[0] == "True"
+        assert condition(stage, "i", "TreeConsistent")[0] == "True"
+        hyper_node(stage, "j", "^b")
+        stage.fake.edit(HYPER_NODES, Key("", "i"), {"spec": {"tier": 1}})
+        await stage.settle()
+        assert condition(stage, "i", "TreeConsistent")[2] == "it has nodes of h, j too"
+        stage.fake.remove(HYPER_NODES, Key("", "j"))
+        stage.fake.remove(NODES, Key("", "a1"))
+        await stage.settle()
+        assert condition(stage, "h", "TreeConsistent")[0] == "True"
+
+    run(scenario)
+
+
+def tree(stage: Play, hyper_name: str, tier: int, *members: tuple[str, str]) -> None:
+    """A HyperNode with members by type and name."""
+    told = [{"type": kind, "selector": {"exactMatch": {"name": each}}} for kind, each in members]
+    spec = {"tier": tier, "members": told}
+    stage.fake.put(HYPER_NODES, item(HYPER_NODES, hyper_name, spec=spec))
+
+
+def test_members_that_are_missing_or_above_themselves_are_told_and_mixed_depth_is_not() -> None:
+    async def scenario(stage: Play) -> None:
+        node(stage, "n1")
+        node(stage, "n2")
+        await stage.start()
+        tree(stage, "rack", 1, ("Node", "n1"))
+        tree(stage, "mixed", 2, ("HyperNode", "rack"), ("Node", "n2"))
+        tree(stage, "lacks", 3, ("HyperNode", "mixed"), ("HyperNode", "gone"), ("Node", "n9"))
+        tree(stage, "one", 4, ("HyperNode", "two"))
+        tree(stage, "two", 5, ("HyperNode", "one"))
+        await stage.settle()
+        told = {
+            name: condition(stage, name, "MembersResolved")[1:]
+            for name in ("mixed", "lacks", "one", "two")
+        }
+        assert told == {
+            "mixed": ("Resolved", "every member was found"),
+            "lacks": ("NoSuchMember", "there is no HyperNode gone, Node n9"),
+            "one": ("Cycle", "it is a member of itself"),
+            "two": ("Cycle", "it is a member of itself"),
+        }
+        assert condition(stage, "mixed", "TreeConsistent")[0] == "True"
+        tree(stage, "low", 1, ("HyperNode", "mixed"))
+        await stage.settle()
+        assert condition(stage, "low", "TreeConsistent")[1:] == (
+            "TierOrder",
+            "its tier is not above that of mixed",
+        )
+        assert status(stage, "mixed")["nodeCount"] == status(stage, "lacks")["nodeCount"] == 2
 
     run(scenario)
 
