@@ -187,6 +187,16 @@ def test_a_gang_that_never_preempts_waits() -> None:
     assert victims(outcome) == set()
 
 
+def test_a_pod_that_may_go_to_one_node_only_takes_room_there() -> None:
+    """As pods of DaemonSets are: the other node has a pod that costs less."""
+    waiting = members("high", 1, pinned=NodeName("n0"))
+    high = make_gang("high", waiting=waiting, min_member=1, priority=9)
+    low = [running_gang("dear", [0], priority=5), running_gang("cheap", [1])]
+    outcome = contended(high, running=low, nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == {"dear-0"}
+    assert places(eviction_for(outcome, "high")) == {"high-0": "n0"}
+
+
 def test_a_pod_that_is_not_preemptable_stays() -> None:
     high = gang_of("high", 1, priority=9)
     low = running_gang("low", [0], protected=Protection.UNPREEMPTABLE)
