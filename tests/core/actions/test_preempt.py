@@ -90,6 +90,16 @@ def test_no_more_pods_go_than_are_needed() -> None:
     assert len(victims(outcome)) == 1
 
 
+@pytest.mark.parametrize("long", [0, 1])
+def test_of_equal_pods_the_one_goes_that_ends_sooner(long: int) -> None:
+    low = [
+        running_gang(f"low{at}", [at], pod={"grace": 600.0 if at == long else 30.0})
+        for at in range(2)
+    ]
+    outcome = contended(gang_of("high", 1, priority=9), running=low, nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == {f"low{1 - long}-0"}
+
+
 def test_a_member_of_four_cores_takes_four_single_cores_of_one_node() -> None:
     high = gang_of("high", 1, cpu=4, priority=9)
     outcome = contended(high, running=singles(12, nodes=3), nodes=cores(4, 4, 4), by=BY)
