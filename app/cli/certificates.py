@@ -13,8 +13,8 @@ Violation = tuple[str, str]  # the place in the certificate, what is wrong there
 Bound = tuple[str, str, str, int, int]  # as a witness names it: the places have, and need
 
 _MOST_UNITS, _MOST_STEPS, _KINDS = 12, 20_000, {"bound", "exhaustive", "planner", "excess"}
-_SYSTEM = {"system-cluster-critical", "system-node-critical"}
-_SHARING, _WANTED = {"proportion", "capacity"}, {"bound", "preemptable"}
+_SYSTEM, _ALONE = {"system-cluster-critical", "system-node-critical"}, {"over-capability", "revoke"}
+_SHARING, _WANTED, _EVEN = {"proportion", "capacity"}, {"bound", "preemptable"}, {"drf", "tdm"}
 _FLAGS = {*_WANTED, "releasing", "foreign", "static", "daemonSet"}
 
 
@@ -37,8 +37,8 @@ def _prepared(c: Value) -> Value:
     within = set((c["preemptor"].get("domain") or c)["nodes"])
     shapes = [s | {"takes": s["request"] | {f"#{at}": 1}} for at, s in enumerate(c["shapes"])]
     shapes = [s | {"nodes": [node for node in s["nodes"] if node in within]} for s in shapes]
-    alone, mine = c["action"] == "over-capability", c["queues"][c["preemptor"]["queue"]]
-    asked = Counter[str](dict.fromkeys(mine["limit"] if alone else (), 0))
+    alone, own = c["action"] in _ALONE, c["queues"][c["preemptor"]["queue"]]["limit"]
+    asked = Counter[str](dict.fromkeys(own if c["action"] == "over-capability" else (), 0))
     for at, count in needs.items():
         asked.update({r: n * count for r, n in shapes[at]["request"].items()})
     return c | {"shapes": shapes, "needs": needs, "asked": asked, "alone": alone}
@@ -156,7 +156,7 @@ def _forbids(c: Value, pod: Value, *, before: Units) -> Iterator[str]:
     if pod["gang"] == preemptor["group"]:
         priority = pod["priority"]
         other = min((place["priority"] for place in preemptor["places"]), default=priority)
-    if priority >= other + ("drf" in rules) and not (c["alone"] or c["action"] == "shuffle"):
+    if priority >= other + bool(_EVEN & {*rules}) and not (c["alone"] or c["action"] == "shuffle"):
         yield f"priority {priority} is not lower than {other} of the preemptor"
 
 
@@ -281,7 +281,7 @@ def _witnesses(c: Value, gone: Units) -> Iterator[Violation]:
     cheaper = list(_cheaper(c, gone)) if "exhaustive" in kinds.values() else []
     for at, kind in kinds.items():
         witness, others, text = c["units"][at]["witness"], [o for o in gone if o != at], ""
-        if (kind == "excess") != (c["action"] == "shuffle") or kind not in _KINDS:
+        if (kind == "excess") != (c["action"] in {"shuffle", "revoke"}) or kind not in _KINDS:
             text = f"{kind} is no witness of {c['action']}"
         elif kind == "exhaustive" and (spared := [units for units in cheaper if at not in units]):
             text = f"units {spared[0]} cost less"

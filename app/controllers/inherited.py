@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from app.model.disruption import BUDGETS
-from app.model.pod import PREEMPTABLE
+from app.model.pod import PREEMPTABLE, REVOCABLE_ZONE
 
 _BOTH: Final = (PREEMPTABLE, "volcano.sh/cooldown-time")
-_ANNOTATIONS: Final = (*_BOTH, "volcano.sh/revocable-zone")
+_ANNOTATIONS: Final = (*_BOTH, REVOCABLE_ZONE)
 
 
 def annotations_of(said: Mapping[str, str]) -> dict[str, str]:

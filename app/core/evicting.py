@@ -148,6 +148,7 @@ class Evicting:
 
     def __init__(self, tiers: Tiers[EvictionRule], opening: Opening) -> None:
         rules = [rule for tier in tiers for rule in tier]
+        rules += [rule.beside for rule in rules if rule.beside is not None]
         self._tiers = [[rule for rule in tier if not rule.by_pod] for tier in tiers]
         self._of_pods = [rule for rule in rules if rule.by_pod]
         self._binding = [rule for rule in rules if rule.binds and not rule.by_pod]

@@ -129,6 +129,9 @@ class Opened:
     victim_tasks = Point(lambda h: h.victim_tasks, moving.first_tier_wants, "enabledVictim")
     """The pods that are wanted on other nodes, with what wants each."""
 
+    revoked = Point(lambda h: h.revoked, combining.in_order, "enabledVictim")
+    """The pods that have to leave their nodes, whether any gang asks for room or not."""
+
     predicates = Point(lambda h: h.predicates, combining.first_rules, "enablePredicate")
     node_rules = Point(lambda h: h.node_rules, combining.all_rules, "enablePredicate")
     scoring = Point(lambda h: h.scoring, combining.sum_of_weights, "enableNodeOrder")

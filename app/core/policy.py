@@ -245,6 +245,8 @@ class EvictionRule:
     by_pod: bool = False
     binds: bool = False
     among_equals: bool = False
+    beside: "EvictionRule | None" = None
+    """What the plugin says of single pods besides: a rule ``by_pod``."""
 
 
 Preemptive = Callable[[Preemptor], Refusal | None]
@@ -280,6 +282,18 @@ class VictimTasks:
     wanted: Callable[[Rows], Sequence[int]]
     excess: Callable[[int], NodeExcess | None]
     takes: Callable[[Vector], Mask]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RevokedPods:
+    """Pods that have to leave their nodes though no gang asks; ``name`` is the plugin's.
+
+    ``leaving`` takes positions in ``snapshot.running`` and gives those of the pods that are to go,
+    with what their nodes have too much of.
+    """
+
+    name: str
+    leaving: Callable[[Rows], Mapping[int, NodeExcess]]
 
 
 QueueShares = Callable[[QueueName], QueueShare]
@@ -367,6 +381,7 @@ class Hooks:
     most_domains: int | None = None
     """In how many domains of each tier victims are looked for at most."""
     victim_tasks: VictimTasks | None = None
+    revoked: RevokedPods | None = None
 
 
 OpenPlugin = Callable[[Session], Hooks]

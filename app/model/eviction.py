@@ -24,6 +24,8 @@ class EvictionAction(StrEnum):
     SHUFFLE = "shuffle"
     OVER_CAPABILITY = "over-capability"
     """No action of a configuration: asked for by an annotation of a queue."""
+    REVOKE = "revoke"
+    """Part of the action ``preempt``: pods leave nodes that are theirs no more."""
 
     @property
     def reclaims(self) -> bool:
@@ -60,8 +62,8 @@ class PipelinedPlace:
 class EvictionPlan:
     """The ``victims`` go, and then the gang ``preemptor`` has its ``places``, all of them.
 
-    ``shuffle`` and ``over-capability`` evict for no preemptor: then ``preemptor`` is empty and
-    there are no places.
+    ``shuffle``, ``over-capability`` and ``revoke`` evict for no preemptor: then ``preemptor`` is
+    empty and there are no places.
     ``admits``: the group is admitted by the same decision. ``certificate`` is the JSON value that
     ``pumice check-eviction`` verifies (:mod:`app.core.victims.certificate`).
     """

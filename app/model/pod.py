@@ -26,6 +26,8 @@ GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
 PREEMPTABLE = "volcano.sh/preemptable"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+"""Label of nodes: the zone they are in; annotation of pods and PodGroups: ``*`` for every zone."""
 """Annotation, or label, that says whether others may take the pod's place."""
 
 
@@ -63,6 +65,12 @@ TERMINAL = frozenset({TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 
 _EVICTED_NOBODY = "no candidate node for preemption"
 """What kube-scheduler says when it may evict on no node; it lets a nomination stand then."""
+
+
+def bears_revocation(annotations: Mapping[str, str]) -> bool:
+    """Whether a pod or a PodGroup says that it may be on nodes that are taken back at times."""
+    every_zone = annotations.get(REVOCABLE_ZONE) == "*"
+    return every_zone or boolean(annotations.get(PREEMPTABLE, "")) is True
 
 
 def said_preemptable(annotations: Mapping[str, str], labels: Mapping[str, str]) -> bool | None:

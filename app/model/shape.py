@@ -165,6 +165,8 @@ class PodShape:
     """The cpus that it needs for itself; None: none, its class is not Guaranteed."""
     devices: DeviceAsk | None = None
     """The extended resources of its containers, by which devices are asked for; None: none."""
+    bears_revocation: bool = False
+    """Nodes of revocable zones take the pod (the plugin ``tdm``)."""
 
     def fits_like(self, other: "PodShape") -> bool:
         """Whether room kept for ``other`` serves it: the same requests and the same hard rules.
@@ -181,6 +183,7 @@ class PodShape:
             and self.spread == other.spread
             and self.numa == other.numa
             and self.devices == other.devices
+            and self.bears_revocation == other.bears_revocation
         )
 
     @property

@@ -209,6 +209,8 @@ class Snapshot:
     """What pods of other schedulers look like that wait for a node; filled with ``running``."""
     shuffled: float = 0.0
     """When pods were last evicted to run on other nodes (seconds since the epoch); 0: never."""
+    revoked: float = 0.0
+    """When pods were last evicted from nodes of a closed zone; as above."""
     classes: Mapping[str, int] = field(default_factory=dict)
     """The values of PriorityClasses, by name."""
 

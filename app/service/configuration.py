@@ -77,6 +77,12 @@ class Configuration:
         return EvictionAction.SHUFFLE in self.policies.conf.actions
 
     @property
+    def revokes(self) -> bool:
+        """Whether pods leave nodes by the clock, though no group waits."""
+        preempts = EvictionAction.PREEMPT in self.policies.conf.actions
+        return preempts and self.policies.conf.plugin("tdm") is not None
+
+    @property
     def preempts(self) -> bool:
         """Whether the planner makes room inside queues, so that kube-scheduler is not to."""
         return any(action.value in self.policies.conf.actions for action in _PREEMPTING)

@@ -418,7 +418,7 @@ class TestHolders:
 
 
 class TestBuilding:
-    @pytest.mark.parametrize("name", ["tdm", "volcano-npu"])
+    @pytest.mark.parametrize("name", ["extender", "volcano-npu"])
     def test_a_plugin_without_effect_is_left_out(self, name: str) -> None:
         policies = build(SchedulerConf(actions=(), tiers=((PluginConf(name),),)))
         assert policies.tiers == [[]]
@@ -430,12 +430,12 @@ class TestBuilding:
                 PluginConf("predicates", arguments=dict.fromkeys(RULES, True)),
                 PluginConf("binpack", arguments={"binpack.resources.nvidia.com/gpu": 2}),
                 PluginConf("nodeorder", arguments={"leastrequested.weight": 3, "podaffinty": 1}),
-                PluginConf("tdm", arguments={"tdm.evict.period": "1m"}),
+                PluginConf("extender", arguments={"extender.urlPrefix": "http://a"}),
             ),
         )
-        conf = SchedulerConf(actions=(), tiers=tiers, warnings=("plugin tdm has no effect",))
+        conf = SchedulerConf(actions=(), tiers=tiers, warnings=("plugin extender has no effect",))
         assert build(conf).conf.warnings == (
-            "plugin tdm has no effect",
+            "plugin extender has no effect",
             "tier 1, plugin 2 (capacity): argument ancestorReclaimLvl has no effect",
             "tier 2, plugin 1 (predicates): argument predicate.CacheEnable has no effect",
             "tier 2, plugin 2 (binpack): argument binpack.resources.nvidia.com/gpu has no effect",

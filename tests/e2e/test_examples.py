@@ -70,6 +70,7 @@ EXPECTED = {
     "scheduling/priority-high.yaml": STORED,
     "scheduling/priority-job.yaml": "Running",
     "scheduling/priority-normal.yaml": STORED,
+    "scheduling/revocable.yaml": "Running",
     "scheduling/task-topology.yaml": "Running",
 }
 """The state in which a file's jobs, flows, queues or pods come to rest."""

@@ -120,3 +120,15 @@ def test_kubelets_are_heeded_where_the_plugin_is_named() -> None:
     assert not configuration.heeds_numa
     assert configuration.load("actions: allocate\ntiers: [{plugins: [{name: numa-aware}]}]")
     assert configuration.heeds_numa
+
+
+@pytest.mark.parametrize(
+    ("actions", "plugin", "revokes"),
+    [("preempt", "tdm", True), ("allocate", "tdm", False), ("preempt", "gang", False)],
+)
+def test_pods_leave_nodes_by_the_clock_where_plugin_and_action_are_named(
+    actions: str, plugin: str, revokes: bool
+) -> None:
+    configuration = Configuration()
+    assert configuration.load(f"actions: {actions}\ntiers: [{{plugins: [{{name: {plugin}}}]}}]")
+    assert configuration.revokes is revokes

@@ -43,7 +43,8 @@ class Pipelined:
     """The plans that have begun, by the name of their intent.
 
     ``stuck`` are pods that were to be evicted and do not go, ``paused`` groups for which none are
-    evicted now, ``shuffled`` is when pods were last shuffled; all are for snapshots.
+    evicted now, ``shuffled`` is when pods were last shuffled, and ``revoked`` when some had to
+    leave nodes of a zone that closed; all are for snapshots.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Pipelined:
         self.stuck: frozenset[PodUid] = frozenset()
         self.paused: frozenset[GroupKey] = frozenset()
         self.shuffled = 0.0
+        self.revoked = 0.0
         self._node_usage = node_usage
         self._groups = registry.groups
         self._members = members

@@ -115,6 +115,7 @@ class Snapshotter:
             paused=cache.pipelined.paused,
             coveting=self._coveting() if running else (),
             shuffled=cache.pipelined.shuffled,
+            revoked=cache.pipelined.revoked,
             classes={name: each.value for name, each in cache.registry.classes.items()},
         )
 

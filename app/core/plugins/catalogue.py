@@ -24,6 +24,7 @@ from app.core.plugins import (
     resourcequota,
     sla,
     task_topology,
+    tdm,
     usage,
 )
 from app.core.policy import Configure
@@ -50,13 +51,13 @@ PLUGINS: Mapping[str, Configure] = {
     "resourcequota": resourcequota.configure,
     "sla": sla.configure,
     "task-topology": task_topology.configure,
+    "tdm": tdm.configure,
     "usage": usage.configure,
 }
 
 INERT_PLUGINS = frozenset(
     {
         "extender",
-        "tdm",
     }
 )
 """Plugins of Volcano that are accepted and do nothing."""

@@ -63,6 +63,9 @@ is one of
 * ``planner``: the planner found no places without it.
 * ``excess``: on the ``node`` of one of its pods more than ``most`` of ``resource`` is taken.
 
+The action ``revoke`` evicts for no group either: its victims leave nodes that are theirs no more,
+and the ``preemptor`` is their queue, without a ``group``, members and ``places``.
+
 The action ``shuffle`` evicts for no group: ``preemptor`` is then what comes in the stead of the
 victims, and its places are where the planner places it as things stand.
 

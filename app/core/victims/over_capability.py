@@ -116,7 +116,7 @@ class _Search:
         self._lost = lost_work(running, total=ledger.snapshot.total, saved=self._saved, now=now)
         nothing = np.zeros(len(ledger.snapshot.axis), dtype=np.int64)
         self._for = Preemptor(
-            EvictionAction.OVER_CAPABILITY, _of_no_members(excess.queue, nothing), (), nothing
+            EvictionAction.OVER_CAPABILITY, of_no_members(excess.queue, nothing), (), nothing
         )
         self._judgement = self._rules.unprotected(self._for, self._found.rows)
         self._units = units_of(
@@ -194,8 +194,8 @@ def _no_places(_units: Sequence[Unit], _hint: Places | None) -> Places | None:
     return ()
 
 
-def _of_no_members(queue: QueueName, nothing: Vector) -> Gang:
-    """What stands for the queue itself, in whose name its pods go."""
+def of_no_members(queue: QueueName, nothing: Vector) -> Gang:
+    """What stands for a queue itself, in whose name its pods go; ``nothing`` is of shape (R,)."""
     return Gang(
         key=NO_GROUP,
         uid="",

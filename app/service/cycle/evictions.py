@@ -35,6 +35,9 @@ REMEMBERED: Final = 64
 """How many decisions are kept for users, with their certificates."""
 GROUP_GONE: Final = "the group is gone"
 
+_UNGUARDED: Final = frozenset({EvictionAction.OVER_CAPABILITY, EvictionAction.REVOKE})
+"""Actions by which a job may lose pods as often as it takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -80,7 +83,7 @@ class Evictions:
         begun = BegunEviction(intent_name(intent), intent, gang, now)
         self._take(begun, plan, now)
         metrics.EVICTION_PLANS.labels(intent.action, Step.DECIDED).inc()
-        if intent.action is not EvictionAction.OVER_CAPABILITY:
+        if intent.action not in _UNGUARDED:
             self.guard.note(self._taker(plan), self.jobs_of(intent.victims), now=now)
         if intent.preemptor:
             pods = "pod" if len(intent.victims) == 1 else "pods"
@@ -104,7 +107,7 @@ class Evictions:
         key = plan.preemptor
         if not self.loaded or self.pauses.of(key, now=now) is not None:
             return True
-        if plan.action is EvictionAction.OVER_CAPABILITY:
+        if plan.action in _UNGUARDED:
             return False
         job = self.guard.refuses(self._taker(plan), self.jobs_of(plan.victims), now=now)
         if job:
@@ -176,6 +179,8 @@ class Evictions:
         self.decided.append(begun)
         if plan.action is EvictionAction.SHUFFLE:
             self.cache.pipelined.shuffled = begun.intent.decided
+        if plan.action is EvictionAction.REVOKE:
+            self.cache.pipelined.revoked = begun.intent.decided
         self.cache.pipelined.begin(begun.name, plan)
         holders = self.cache.node_usage.holders
         begun.there = frozenset().union(*(holders(place.node) for place in plan.places))

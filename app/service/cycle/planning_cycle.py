@@ -4,9 +4,9 @@ A cycle works on its own snapshot in slices of half a millisecond, so calls of k
 answered in between. It begins by giving back reservations that were not used in time
 (:mod:`app.service.cycle.expiry`) and what queues may not hold any more
 (:mod:`app.service.cycle.over_limit`). When no group waits there is nothing to plan, but for the
-action ``shuffle`` and for queues that give up what they hold: then a cycle only reports what
-changed, as it does when what changed cannot bring any group a place, such as room given back while
-all groups that wait lack members.
+action ``shuffle``, zones that close, and queues that give up what they hold: then a cycle only
+reports what changed, as it does when what changed cannot bring any group a place, such as room
+given back while all groups that wait lack members.
 
 The cluster goes on while a cycle plans, and gangs are planned on demand in between
 (:mod:`app.service.cycle.on_demand`), so publishing checks every decision again
@@ -119,7 +119,8 @@ class PlanningCycle:
             self._planned_by = self.input.configuration.policies
             self.cache.registry.look_again()
         waits = bool(self.cache.registry.pending) or bool(self.cache.giving_up)
-        if not (waits or self.input.configuration.shuffles):
+        configuration = self.input.configuration
+        if not (waits or configuration.shuffles or configuration.revokes):
             self.last_plan.clear()
             self.cache.collect((), now=now)
             return

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct, field
 from app.model.ids import DEFAULT_QUEUE
 from app.model.job import JobTemplate, Template, pod_labels
 from app.model.numa import NUMA_POLICY
-from app.model.pod import QUEUE_GATE
+from app.model.pod import PREEMPTABLE, QUEUE_GATE, REVOCABLE_ZONE, bears_revocation
 from app.model.topology import asked_by_pod
 from app.wire.errors import Bytes, DecodeError, Reader
 from app.wire.objects import containers, meta
@@ -58,10 +58,13 @@ def decode_job(text: Bytes) -> JobTemplate:
     spec = json.spec or _NO_SPEC
     queue, priority_class = spec.queue or DEFAULT_QUEUE, spec.priority_class_name or ""
     roles: dict[str, Template] = {}
+    own = meta.annotations(json.metadata.annotations)
+    of_job = {key: own[key] for key in (REVOCABLE_ZONE, PREEMPTABLE) if key in own}
     for index, task in enumerate(spec.tasks or ()):
         role = task.name or f"default{index}"
         given = pod_labels(job=job, namespace=namespace, queue=queue, task=role)
-        made = _made(task, given, namespace=namespace, at=f"spec.tasks[{index}].template.spec")
+        where = f"spec.tasks[{index}].template.spec"
+        made = _made(task, given, of_job, namespace=namespace, at=where)
         if made is not None:
             named = made.priority_class or priority_class
             roles[role] = replace(made, priority_class=named)
@@ -73,8 +76,15 @@ def decode_job(text: Bytes) -> JobTemplate:
     )
 
 
-def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) -> Template | None:
-    """The template of a task; ``given`` are the labels that all its pods get."""
+def _made(
+    task: _TaskJson,
+    given: dict[str, str],
+    of_job: dict[str, str],
+    *,
+    namespace: str,
+    at: str,
+) -> Template | None:
+    """The template of a task; ``given`` are labels, ``of_job`` annotations that all pods get."""
     template = task.template
     if template is None or template.spec is None:
         return None
@@ -89,6 +99,7 @@ def _made(task: _TaskJson, given: dict[str, str], *, namespace: str, at: str) ->
             gates=(),
             numa_policy=task.topology_policy or said.get(NUMA_POLICY, ""),
             choosing=containers.choosing(said),
+            bears_revocation=bears_revocation({**said, **of_job}),
         )
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error

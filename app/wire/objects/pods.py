@@ -5,7 +5,7 @@ from msgspec import Struct
 from app.model.amounts import Amounts
 from app.model.ids import NodeName, PodUid
 from app.model.numa import NUMA_POLICY
-from app.model.pod import PLACED_CONDITION, Pod
+from app.model.pod import PLACED_CONDITION, Pod, bears_revocation
 from app.wire import times
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import containers, meta
@@ -47,6 +47,7 @@ def decode_pod(text: Bytes) -> Pod:
         gates=gates,
         resizing=_resizing(json),
         numa_policy=annotations.get(NUMA_POLICY, ""),
+        bears_revocation=bears_revocation(annotations),
         choosing=containers.choosing(annotations),
     )
     complaint, refused_for = ("", "") if spec.node_name else _why_not(status)

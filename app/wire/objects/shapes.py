@@ -79,11 +79,12 @@ def shape(
     resizing: Resize | None = None,
     numa_policy: str = "",
     choosing: containers.Choosing = (),
+    bears_revocation: bool = False,
 ) -> tuple[PodShape, NodeName]:
     """The shape of a pod, and the node that it is pinned to.
 
     ``numa_policy`` is its annotation :data:`~app.model.numa.NUMA_POLICY`, ``choosing`` are those by
-    which it chooses devices.
+    which it chooses devices. ``bears_revocation``: it may be on nodes of revocable zones.
     """
     pinned, rules = affinity.affinity(spec.affinity)
     spread_text = bytes(spec.topology_spread_constraints)
@@ -104,6 +105,7 @@ def shape(
         spec.host_network,
         numa_policy,
         choosing,
+        bears_revocation,
         *_container_key(spec.containers),
         None,
         *_container_key(spec.init_containers),
@@ -119,6 +121,7 @@ def shape(
             gated=gated,
             policy=numatopologies.numa_policy(numa_policy),
             choosing=choosing,
+            bears_revocation=bears_revocation,
         )
         known = _by_text.keep(key, _by_value.keep(made, made))
     return known, pinned
@@ -141,6 +144,7 @@ def _made(
     gated: bool,
     policy: NumaPolicy,
     choosing: containers.Choosing,
+    bears_revocation: bool,
 ) -> PodShape:
     inside = Containers(spec.containers or [], spec.init_containers or [])
     pods = affinity.pod_rules(rules, namespace=namespace, labels=pod_labels)
@@ -162,6 +166,7 @@ def _made(
         affinity_layout=rules.layout if gated else None,
         numa=containers.numa_need(inside, whole=spec.resources, policy=policy),
         devices=containers.device_ask(inside, choosing),
+        bears_revocation=bears_revocation,
     )
 
 

@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.model.pod import PREEMPTABLE, REVOCABLE_ZONE
 from app.model.topology import NetworkTopology
 from app.wire.errors import DecodeError
 from app.wire.objects.jobs import decode_job
 from tests.builders import make_amounts
+from tests.wire.manifests import decoded
 
 GIVEN = {
     "volcano.sh/job-name": "job",
@@ -71,6 +73,32 @@ def test_a_template_tells_what_its_pods_ask_of_the_network() -> None:
     roles = decode_job(encoded(task(asking), task({"spec": spec}, "ps"))).roles
     assert roles["worker"].topology == NetworkTopology(highest_tier_name="example.com/rack")
     assert roles["ps"].topology is None
+
+
+@pytest.mark.parametrize(
+    ("of_job", "of_pods", "bears"),
+    [
+        ({}, {}, False),
+        ({REVOCABLE_ZONE: "*"}, {}, True),
+        ({}, {REVOCABLE_ZONE: "*"}, True),
+        ({PREEMPTABLE: "true"}, {}, True),
+        ({PREEMPTABLE: "true"}, {PREEMPTABLE: "false"}, True),
+        ({PREEMPTABLE: "false"}, {PREEMPTABLE: "true"}, False),
+        ({REVOCABLE_ZONE: "night"}, {}, False),
+    ],
+    ids=str,
+)
+def test_a_template_tells_whether_its_pods_may_be_on_revocable_nodes(
+    of_job: dict[str, str], of_pods: dict[str, str], bears: bool
+) -> None:
+    template = {"metadata": {"annotations": of_pods}, "spec": {"containers": [container()]}}
+    job = msgspec.json.decode(encoded(task(template)))
+    job["metadata"]["annotations"] = of_job
+    made = decode_job(msgspec.json.encode(job)).roles["worker"].shape
+    meta = {"annotations": {**of_pods, **of_job}}
+    pod = decoded(meta=meta, containers=[container()]).shape
+    assert (made.bears_revocation, pod.bears_revocation) == (bears, bears)
+    assert made.fits_like(pod)
 
 
 def test_the_labels_are_those_of_the_template_and_those_that_the_controller_gives() -> None:
