@@ -65,6 +65,7 @@ EXPECTED = {
     "scheduling/gang-mpi.yaml": "Completed",
     "scheduling/gang.yaml": "Running",
     "scheduling/node-selector.yaml": "Running",
+    "scheduling/network-topology.yaml": "Running",
     "scheduling/numa.yaml": "Running",
     "scheduling/priority-elastic.yaml": "Running",
     "scheduling/priority-high.yaml": STORED,

@@ -13,7 +13,7 @@ from httpx2 import Client
 from app.wire.documents import Document
 from tests.clusters.client import ApiClient
 from tests.clusters.installation import ROOT, documents
-from tests.clusters.resources import JOBS, NUMA_TOPOLOGIES, PODS
+from tests.clusters.resources import JOBS, NUMA_TOPOLOGIES, POD_GROUPS, PODS
 from tests.sandbox.started import COMMAND, Started, refused, started
 
 
@@ -174,6 +174,39 @@ def test_racks_are_labels_of_nodes_and_hyper_nodes(tmp_path: Path) -> None:
     with started(tmp_path / "log", "--nodes=5", "--racks=2") as sandbox:
         assert racks_of(sandbox) == ["rack-0", "rack-0", "rack-0", "rack-1", "rack-1"]
         assert tiers(sandbox) == {"rack-0": 1, "rack-1": 1, "spine": 2}
+
+
+@pytest.mark.sandbox
+def test_the_example_of_network_topology_can_be_tried_on_racks(tmp_path: Path) -> None:
+    (job,) = documents(ROOT / "examples" / "scheduling" / "network-topology.yaml")
+    with (
+        started(tmp_path / "log", "--nodes=4", "--cpu=2", "--racks=2") as sandbox,
+        ApiClient(sandbox.said("API server")) as api,
+    ):
+        api.create(job, resource=JOBS, namespace="default")
+
+        def is_in_a_rack(group: Document) -> bool:
+            told = group["metadata"].get("annotations", {})
+            return str(told.get("volcano.sh/job-allocated-hypernode")).startswith("rack-")
+
+        api.until(
+            POD_GROUPS,
+            lambda groups: any(map(is_in_a_rack, groups)),
+            namespace="default",
+            what="the gang is in a rack",
+            timeout_s=20,
+        )
+        there = subprocess.run(
+            [COMMAND, "top", "nodes", "--topology"],
+            env=sandbox.environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split("\n")
+    assert sorted(line.split()[3] for line in there if line.startswith("    rack-")) == [
+        "0/4",
+        "3/4",
+    ]
 
 
 @pytest.mark.sandbox
