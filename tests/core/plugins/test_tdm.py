@@ -5,6 +5,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.core.conf_error import ConfError
 from app.core.plugins import tdm
@@ -19,6 +21,7 @@ from app.model.running import Protection
 from tests.builders import make_gang, make_node, make_shape
 from tests.core.actions.rigs import Outcome, cycle, gang_of, members, policies
 from tests.core.contended import RunningGang, contended, running_gang, victims
+from tests.scale import examples
 
 NIGHT = {"tdm.revocable-zone.night": "22:00-06:00"}
 ACTIONS = ("enqueue", "allocate", "preempt")
@@ -302,3 +305,34 @@ def test_pods_of_low_priority_go_first() -> None:
     low = running_gang("low", [0], solo=True, priority=-5)
     outcome = left(gang, low, nodes=(lent("n0"),))
     assert [v.name for plan in outcome.plan.evictions for v in plan.victims] == ["low-0", "g-0"]
+
+
+@given(
+    gangs=st.lists(
+        st.tuples(st.lists(st.integers(0, 3), min_size=1, max_size=4), st.integers(1, 4)),
+        min_size=1,
+        max_size=5,
+    ),
+    budget=st.none() | st.integers(1, 3),
+)
+@examples(40)
+def test_only_pods_of_closed_zones_go_and_no_gang_is_left_in_part(
+    gangs: list[tuple[list[int], int]], budget: int | None
+) -> None:
+    """Nodes 0 and 1 are of a closed zone, 2 of none, 3 of one of which nothing is said."""
+    said = {} if budget is None else {"volcano.sh/jdb-max-unavailable": str(budget)}
+    running = [
+        running_gang(f"g{n}", rows, minimum=min(least, len(rows)), annotations=said)
+        for n, (rows, least) in enumerate(gangs)
+    ]
+    nodes = (lent("n0"), lent("n1"), plain("n2"), lent("n3", "other"))
+    gone = victims(left(*running, nodes=tuple(nodes)))
+    for each, (rows, least) in zip(running, gangs, strict=True):
+        mine = {run.pod.name: run.node for run in each.runs if run.pod.name in gone}
+        assert set(mine.values()) <= {0, 1}
+        staying = len(rows) - len(mine)
+        assert staying == 0 or staying >= min(least, len(rows))
+        if budget is not None:
+            assert len(mine) <= budget
+        elif len(mine) < len(rows):
+            assert len(mine) <= 1
