@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.clusters import binaries, report
 from tests.scale import EXAMPLES, scaled
+from tests.service import virtual_time
 
 pytest_plugins = ("tests.clusters.fixtures",)
 
@@ -35,6 +37,17 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
         item.user_properties.append((_PLACE, next(marked, "none")))
         if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.timeout(_SHRINKING_S))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in virtual time."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    given = {name: pyfuncitem.funcargs[name] for name in wanted}
+    virtual_time.run(pyfuncitem.obj(**given))
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)

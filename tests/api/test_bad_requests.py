@@ -67,12 +67,9 @@ async def refused(at: Stand, path: str, body: Any, *, status: int | None = None)
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("case", NOT_JSON)
-def test_what_is_not_a_request_is_refused(path: str, case: str) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            await refused(at, path, NOT_JSON[case], status=400)
-
-    run(scenario())
+async def test_what_is_not_a_request_is_refused(path: str, case: str) -> None:
+    async with stand(cluster()) as at:
+        await refused(at, path, NOT_JSON[case], status=400)
 
 
 WRONG_ARGS: dict[str, dict[str, Any]] = {
@@ -94,33 +91,24 @@ WRONG_ARGS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 @pytest.mark.parametrize("case", WRONG_ARGS)
-def test_wrong_types_are_refused_with_the_place(verb: str, case: str) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            said = await refused(at, f"/{verb}", args("p") | WRONG_ARGS[case], status=400)
-            assert said.startswith(f"{verb}: ")
-
-    run(scenario())
+async def test_wrong_types_are_refused_with_the_place(verb: str, case: str) -> None:
+    async with stand(cluster()) as at:
+        said = await refused(at, f"/{verb}", args("p") | WRONG_ARGS[case], status=400)
+        assert said.startswith(f"{verb}: ")
 
 
-def test_both_kinds_of_nodes_missing_says_so() -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            said = await refused(at, "/filter", args("p") | {"NodeNames": None})
-            assert said == "filter: neither Nodes nor NodeNames is given"
-
-    run(scenario())
+async def test_both_kinds_of_nodes_missing_says_so() -> None:
+    async with stand(cluster()) as at:
+        said = await refused(at, "/filter", args("p") | {"NodeNames": None})
+        assert said == "filter: neither Nodes nor NodeNames is given"
 
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
-def test_nodes_that_are_all_unknown_are_refused(verb: str) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            sent = args("p", nodes=["nowhere", "neither"])
-            said = await refused(at, f"/{verb}", sent, status=404)
-            assert said == "none of the 2 nodes is known, e.g. nowhere"
-
-    run(scenario())
+async def test_nodes_that_are_all_unknown_are_refused(verb: str) -> None:
+    async with stand(cluster()) as at:
+        sent = args("p", nodes=["nowhere", "neither"])
+        said = await refused(at, f"/{verb}", sent, status=404)
+        assert said == "none of the 2 nodes is known, e.g. nowhere"
 
 
 @pytest.mark.parametrize(
@@ -135,28 +123,22 @@ def test_nodes_that_are_all_unknown_are_refused(verb: str) -> None:
         {"PodNamespace": None},
     ],
 )
-def test_a_wrong_bind_is_refused(part: dict[str, Any]) -> None:
-    async def scenario() -> None:
-        rig = cluster()
-        rig.pod("p")
-        await rig.cycle()
-        async with stand(rig) as at:
-            said = await refused(at, "/bind", binding() | part, status=400)
-            assert next(iter(part)) in said
-
-    run(scenario())
+async def test_a_wrong_bind_is_refused(part: dict[str, Any]) -> None:
+    rig = cluster()
+    rig.pod("p")
+    await rig.cycle()
+    async with stand(rig) as at:
+        said = await refused(at, "/bind", binding() | part, status=400)
+        assert next(iter(part)) in said
 
 
-def test_a_bind_to_an_unknown_node_is_refused() -> None:
-    async def scenario() -> None:
-        rig = cluster()
-        rig.pod("p")
-        await rig.cycle()
-        async with stand(rig) as at:
-            said = await refused(at, "/bind", binding(node="nowhere"), status=404)
-            assert said == "bind: node nowhere is not known"
-
-    run(scenario())
+async def test_a_bind_to_an_unknown_node_is_refused() -> None:
+    rig = cluster()
+    rig.pod("p")
+    await rig.cycle()
+    async with stand(rig) as at:
+        said = await refused(at, "/bind", binding(node="nowhere"), status=404)
+        assert said == "bind: node nowhere is not known"
 
 
 @pytest.mark.parametrize(
@@ -173,32 +155,26 @@ def test_a_bind_to_an_unknown_node_is_refused() -> None:
         ({"Pod": {}}, 400),
     ],
 )
-def test_a_wrong_preempt_is_refused(part: dict[str, Any], status: int) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            body = json.loads(recorded("preempt.request"))
-            body["NodeNameToMetaVictims"] = {"n1": {"Pods": [{"UID": "u"}]}}
-            await refused(at, "/preempt", body | part, status=status)
-
-    run(scenario())
+async def test_a_wrong_preempt_is_refused(part: dict[str, Any], status: int) -> None:
+    async with stand(cluster()) as at:
+        body = json.loads(recorded("preempt.request"))
+        body["NodeNameToMetaVictims"] = {"n1": {"Pods": [{"UID": "u"}]}}
+        await refused(at, "/preempt", body | part, status=status)
 
 
 @pytest.mark.parametrize("number", ["1" * 400, "-" + "9" * 30, "1e400"])
-def test_huge_numbers_break_nothing(number: str) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            body = (
-                b'{"Pod":{"metadata":{"name":"p","uid":"u"},"spec":{}},"NodeNameToMetaVictims":'
-                b'{"n1":{"Pods":[{"UID":"u"}],"NumPDBViolations":%s}}}' % number.encode()
-            )
-            answer = await at.post("/preempt", body)
-            assert answer.status_code in (200, 400)
-            asked = args("p", priority=0)
-            text = json.dumps(asked).replace('"priority": 0', f'"priority": {number}')
-            answer = await at.post("/filter", text.encode())
-            assert answer.status_code in (200, 400)
-
-    run(scenario())
+async def test_huge_numbers_break_nothing(number: str) -> None:
+    async with stand(cluster()) as at:
+        body = (
+            b'{"Pod":{"metadata":{"name":"p","uid":"u"},"spec":{}},"NodeNameToMetaVictims":'
+            b'{"n1":{"Pods":[{"UID":"u"}],"NumPDBViolations":%s}}}' % number.encode()
+        )
+        answer = await at.post("/preempt", body)
+        assert answer.status_code in (200, 400)
+        asked = args("p", priority=0)
+        text = json.dumps(asked).replace('"priority": 0', f'"priority": {number}')
+        answer = await at.post("/filter", text.encode())
+        assert answer.status_code in (200, 400)
 
 
 @pytest.mark.parametrize(
@@ -211,36 +187,29 @@ def test_huge_numbers_break_nothing(number: str) -> None:
         {"cpu": "NaN"},
     ],
 )
-def test_a_pod_that_cannot_be_read_is_refused_with_the_place(requests: dict[str, Any]) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            containers = [{"name": "c", "resources": {"requests": requests}}]
-            said = await refused(at, "/filter", args("p", containers=containers), status=400)
-            assert "containers[0].resources.requests" in said
-
-    run(scenario())
+async def test_a_pod_that_cannot_be_read_is_refused_with_the_place(
+    requests: dict[str, Any],
+) -> None:
+    async with stand(cluster()) as at:
+        containers = [{"name": "c", "resources": {"requests": requests}}]
+        said = await refused(at, "/filter", args("p", containers=containers), status=400)
+        assert "containers[0].resources.requests" in said
 
 
 @pytest.mark.parametrize("cpu", ["1e30", "9223372036854775807", "1E", "0", "1e-30"])
-def test_a_pod_that_asks_for_the_impossible_waits(cpu: str) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
-            answer = await at.post("/filter", args("p", containers=containers))
-            assert answer.status_code == 200
-            assert at.rig.has_reservations() <= 1
-
-    run(scenario())
+async def test_a_pod_that_asks_for_the_impossible_waits(cpu: str) -> None:
+    async with stand(cluster()) as at:
+        containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+        answer = await at.post("/filter", args("p", containers=containers))
+        assert answer.status_code == 200
+        assert at.rig.has_reservations() <= 1
 
 
-def test_names_with_odd_characters_stay_one_line() -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            for odd in ("a\nb\r\nc", "x" * 100_000, "\u2028", "\x00"):
-                await refused(at, "/filter", args("p", nodes=[odd]), status=404)
-                await refused(at, "/bind", binding(node=odd), status=404)
-
-    run(scenario())
+async def test_names_with_odd_characters_stay_one_line() -> None:
+    async with stand(cluster()) as at:
+        for odd in ("a\nb\r\nc", "x" * 100_000, "\u2028", "\x00"):
+            await refused(at, "/filter", args("p", nodes=[odd]), status=404)
+            await refused(at, "/bind", binding(node=odd), status=404)
 
 
 # --- size -----------------------------------------------------------------------------------------
@@ -255,13 +224,10 @@ async def streamed(size: int) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("path", ["/filter", "/v1/bind"])
-def test_a_body_over_the_limit_is_refused_with_413(path: str) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            said = await refused(at, path, b" " * (MAX_BODY + 1), status=413)
-            assert said == f"body of {MAX_BODY + 1} bytes is over the limit of {MAX_BODY}"
-
-    run(scenario())
+async def test_a_body_over_the_limit_is_refused_with_413(path: str) -> None:
+    async with stand(cluster()) as at:
+        said = await refused(at, path, b" " * (MAX_BODY + 1), status=413)
+        assert said == f"body of {MAX_BODY + 1} bytes is over the limit of {MAX_BODY}"
 
 
 def test_an_announced_length_over_the_limit_is_refused_before_the_body_comes() -> None:
@@ -306,19 +272,16 @@ def test_a_chunked_body_over_the_limit_is_refused_and_one_below_is_read(
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_the_content_type_does_not_matter(kind: str) -> None:
+async def test_the_content_type_does_not_matter(kind: str) -> None:
     """JSON is JSON, and what is not is refused whatever it calls itself."""
 
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            headers = {"content-type": kind}
-            text = json.dumps(args("p")).encode()
-            answer = await at.client.post("/filter", content=text, headers=headers)
-            assert answer.status_code == 200
-            answer = await at.client.post("/filter", content=b"p=1", headers=headers)
-            assert answer.status_code == 400
-
-    run(scenario())
+    async with stand(cluster()) as at:
+        headers = {"content-type": kind}
+        text = json.dumps(args("p")).encode()
+        answer = await at.client.post("/filter", content=text, headers=headers)
+        assert answer.status_code == 200
+        answer = await at.client.post("/filter", content=b"p=1", headers=headers)
+        assert answer.status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -335,17 +298,14 @@ def test_the_content_type_does_not_matter(kind: str) -> None:
         ("GET", "/explain/only-one", 404),
     ],
 )
-def test_unknown_routes_and_methods(method: str, path: str, status: int) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            answer = await at.client.request(method, path)
-            assert answer.status_code == status
-            assert answer.headers["content-type"].startswith("text/plain")
-            assert answer.text.count("\n") == 1
-            if status == 405:
-                assert answer.headers["allow"]
-
-    run(scenario())
+async def test_unknown_routes_and_methods(method: str, path: str, status: int) -> None:
+    async with stand(cluster()) as at:
+        answer = await at.client.request(method, path)
+        assert answer.status_code == status
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert answer.text.count("\n") == 1
+        if status == 405:
+            assert answer.headers["allow"]
 
 
 # --- anything -------------------------------------------------------------------------------------

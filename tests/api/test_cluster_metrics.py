@@ -8,7 +8,7 @@ from app.model.workload import GroupPhase
 from tests.api.stand import Stand, stand
 from tests.builders import make_queue, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import clock, run
+from tests.service.virtual_time import clock
 
 A = QueueName("a")
 N1 = NodeName("n1")
@@ -40,41 +40,30 @@ def half_busy(*, waits_long: bool) -> Rig:
     return rig
 
 
-def test_what_is_in_use_borrowed_and_idle_while_a_gang_waits() -> None:
-    async def scenario() -> None:
-        rig = half_busy(waits_long=False)
-        async with stand(rig) as at:
-            await rig.cycle()
-            seen = await scraped(at)
-        assert seen["pumice_cluster_in_use", ""] == pytest.approx(6 / 8)
-        assert seen["pumice_cluster_borrowed", ""] == pytest.approx(2 / 8)
-        assert seen["pumice_cluster_collected", ""] == 0
-        assert seen[IDLE, "NotEnoughResources"] == pytest.approx(2 / 8)
-
-    run(scenario())
+async def test_what_is_in_use_borrowed_and_idle_while_a_gang_waits() -> None:
+    rig = half_busy(waits_long=False)
+    async with stand(rig) as at:
+        await rig.cycle()
+        seen = await scraped(at)
+    assert seen["pumice_cluster_in_use", ""] == pytest.approx(6 / 8)
+    assert seen["pumice_cluster_borrowed", ""] == pytest.approx(2 / 8)
+    assert seen["pumice_cluster_collected", ""] == 0
+    assert seen[IDLE, "NotEnoughResources"] == pytest.approx(2 / 8)
 
 
-def test_what_is_collected_is_not_idle() -> None:
-    async def scenario() -> None:
-        rig = half_busy(waits_long=True)
-        async with stand(rig) as at:
-            await rig.cycle()
-            seen = await scraped(at)
-        assert seen["pumice_cluster_collected", ""] == pytest.approx(2 / 8)
-        assert all(
-            value == 0 for key, value in seen.items() if "idle_while" in key[0] and "cpu" in key
-        )
-
-    run(scenario())
+async def test_what_is_collected_is_not_idle() -> None:
+    rig = half_busy(waits_long=True)
+    async with stand(rig) as at:
+        await rig.cycle()
+        seen = await scraped(at)
+    assert seen["pumice_cluster_collected", ""] == pytest.approx(2 / 8)
+    assert all(value == 0 for key, value in seen.items() if "idle_while" in key[0] and "cpu" in key)
 
 
-def test_when_no_gang_waits_nothing_is_idle_in_vain() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=8000)
-        async with stand(rig) as at:
-            await rig.cycle()
-            seen = await scraped(at)
-        assert seen[IDLE, ""] == 0
-
-    run(scenario())
+async def test_when_no_gang_waits_nothing_is_idle_in_vain() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=8000)
+    async with stand(rig) as at:
+        await rig.cycle()
+        seen = await scraped(at)
+    assert seen[IDLE, ""] == 0

@@ -10,7 +10,6 @@ from app.service.telling.explanations import Story
 from tests.api.stand import args, binding, recorded, stand
 from tests.builders import make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
 
@@ -44,82 +43,67 @@ def test_the_described_types_are_those_of_the_stock_scheduler(name: str, model: 
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_empty_body_is_neither_described_nor_served(verb: str) -> None:
-    async def scenario() -> None:
-        async with stand() as at:
-            answer = await at.post(f"/{verb}", b"{}")
-            assert answer.status_code == 400
-            with pytest.raises(ValidationError):
-                TypeAdapter(scheduler_types.BODIES[verb].asked).validate_json(b"{}")
-
-    run(scenario())
+async def test_an_empty_body_is_neither_described_nor_served(verb: str) -> None:
+    async with stand() as at:
+        answer = await at.post(f"/{verb}", b"{}")
+        assert answer.status_code == 400
+        with pytest.raises(ValidationError):
+            TypeAdapter(scheduler_types.BODIES[verb].asked).validate_json(b"{}")
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_call_s_body_answer_and_refusals_are_described(verb: str) -> None:
-    async def scenario() -> None:
-        document = await described()
-        call = document["paths"][f"/{verb}"]["post"]
-        body = call["requestBody"]["content"]["application/json"]["schema"]
-        assert body["required"]
-        assert "$ref" not in str(body)
-        assert set(call["responses"]) == {"200", "400", "404", "413", "503"}
-        assert call["responses"]["200"]["content"]["application/json"]["schema"]
-        for status in ("400", "404", "413", "503"):
-            assert set(call["responses"][status]["content"]) == {"text/plain"}
-
-    run(scenario())
+async def test_a_call_s_body_answer_and_refusals_are_described(verb: str) -> None:
+    document = await described()
+    call = document["paths"][f"/{verb}"]["post"]
+    body = call["requestBody"]["content"]["application/json"]["schema"]
+    assert body["required"]
+    assert "$ref" not in str(body)
+    assert set(call["responses"]) == {"200", "400", "404", "413", "503"}
+    assert call["responses"]["200"]["content"]["application/json"]["schema"]
+    for status in ("400", "404", "413", "503"):
+        assert set(call["responses"][status]["content"]) == {"text/plain"}
 
 
-def test_refusals_are_among_those_described() -> None:
-    async def scenario() -> None:
-        paths = (await described())["paths"]
-        async with stand() as at:
-            at.waits.append("something")
-            for path, asked in {
-                "/explain/{namespace}/{name}": await at.get("/explain/default/none"),
-                "/plan/{namespace}/{podgroup}": await at.get("/plan/default/none"),
-                "/preview/queue/{name}": await at.get("/preview/queue/none"),
-                "/readyz": await at.get("/readyz"),
-                "/healthz": await at.get("/healthz"),
-            }.items():
-                assert asked.status_code >= 400
-                assert str(asked.status_code) in paths[path]["get"]["responses"], path
-            for verb, body in {"filter": args(), "prioritize": args(), "bind": binding()}.items():
-                refused = await at.post(f"/{verb}", body)
-                assert refused.status_code == 404
-                assert "404" in paths[f"/{verb}"]["post"]["responses"]
-
-    run(scenario())
+async def test_refusals_are_among_those_described() -> None:
+    paths = (await described())["paths"]
+    async with stand() as at:
+        at.waits.append("something")
+        for path, asked in {
+            "/explain/{namespace}/{name}": await at.get("/explain/default/none"),
+            "/plan/{namespace}/{podgroup}": await at.get("/plan/default/none"),
+            "/preview/queue/{name}": await at.get("/preview/queue/none"),
+            "/readyz": await at.get("/readyz"),
+            "/healthz": await at.get("/healthz"),
+        }.items():
+            assert asked.status_code >= 400
+            assert str(asked.status_code) in paths[path]["get"]["responses"], path
+        for verb, body in {"filter": args(), "prioritize": args(), "bind": binding()}.items():
+            refused = await at.post(f"/{verb}", body)
+            assert refused.status_code == 404
+            assert "404" in paths[f"/{verb}"]["post"]["responses"]
 
 
-def test_nothing_is_described_that_never_comes() -> None:
-    async def scenario() -> None:
-        for path, operations in (await described())["paths"].items():
-            for operation in operations.values():
-                assert "422" not in operation["responses"], path
-
-    run(scenario())
+async def test_nothing_is_described_that_never_comes() -> None:
+    for path, operations in (await described())["paths"].items():
+        for operation in operations.values():
+            assert "422" not in operation["responses"], path
 
 
-def test_a_story_and_the_slots_are_what_is_described() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.gang("g", size=3, gated=True, shape=make_shape(cpu=9000))
-        await rig.cycle()
-        document = await described()
-        async with stand(rig) as at:
-            story = await at.get("/explain/default/g")
-            TypeAdapter(Story).validate_json(story.content)
-            slots = (await at.get("/plan/default/g")).json()
-        for path, name in (
-            ("/explain/{namespace}/{name}", "Story"),
-            ("/plan/{namespace}/{podgroup}", "Slots"),
-        ):
-            answer = document["paths"][path]["get"]["responses"]["200"]["content"]
-            reference = {"$ref": f"#/components/schemas/{name}"}
-            assert answer["application/json"]["schema"] == reference
-        assert set(slots) == set(document["components"]["schemas"]["Slots"]["properties"])
-
-    run(scenario())
+async def test_a_story_and_the_slots_are_what_is_described() -> None:
+    rig = Rig()
+    rig.node("n1")
+    rig.gang("g", size=3, gated=True, shape=make_shape(cpu=9000))
+    await rig.cycle()
+    document = await described()
+    async with stand(rig) as at:
+        story = await at.get("/explain/default/g")
+        TypeAdapter(Story).validate_json(story.content)
+        slots = (await at.get("/plan/default/g")).json()
+    for path, name in (
+        ("/explain/{namespace}/{name}", "Story"),
+        ("/plan/{namespace}/{podgroup}", "Slots"),
+    ):
+        answer = document["paths"][path]["get"]["responses"]["200"]["content"]
+        reference = {"$ref": f"#/components/schemas/{name}"}
+        assert answer["application/json"]["schema"] == reference
+    assert set(slots) == set(document["components"]["schemas"]["Slots"]["properties"])

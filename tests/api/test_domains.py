@@ -82,35 +82,29 @@ def test_domains_are_told_from_the_lowest_tier_up_with_what_is_free_and_who_is_i
         ),
     ],
 )
-def test_what_is_wrong_with_hyper_nodes_is_told(
+async def test_what_is_wrong_with_hyper_nodes_is_told(
     more: list[HyperNode], told: dict[str, str]
 ) -> None:
-    async def scenario() -> None:
-        rig = two_racks()
-        rig.see("hypernodes", *racks(a="n0 n1", b="n2 n3"), zone("z", "a", "b"), *more)
-        async with stand(rig) as at:
-            page = await read(at)
-        found = {
-            each["name"]: " ".join(problem["reason"] for problem in each["problems"])
-            for each in page["domains"]
-            if each["problems"]
-        }
-        assert found == told
-
-    run(scenario())
+    rig = two_racks()
+    rig.see("hypernodes", *racks(a="n0 n1", b="n2 n3"), zone("z", "a", "b"), *more)
+    async with stand(rig) as at:
+        page = await read(at)
+    found = {
+        each["name"]: " ".join(problem["reason"] for problem in each["problems"])
+        for each in page["domains"]
+        if each["problems"]
+    }
+    assert found == told
 
 
-def test_a_page_ends_where_the_next_one_begins() -> None:
-    async def scenario() -> None:
-        async with stand(two_racks()) as at:
-            first = await read(at, "?limit=3")
-            second = await read(at, f"?limit=3&offset={first['next']}")
-            beyond = await read(at, "?offset=9")
-        assert [each["name"] for each in first["domains"]] == ["a", "b", "z"]
-        assert (first["next"], second["next"], len(second["domains"])) == (3, None, 1)
-        assert (beyond["domains"], beyond["total"]) == ([], 4)
-
-    run(scenario())
+async def test_a_page_ends_where_the_next_one_begins() -> None:
+    async with stand(two_racks()) as at:
+        first = await read(at, "?limit=3")
+        second = await read(at, f"?limit=3&offset={first['next']}")
+        beyond = await read(at, "?offset=9")
+    assert [each["name"] for each in first["domains"]] == ["a", "b", "z"]
+    assert (first["next"], second["next"], len(second["domains"])) == (3, None, 1)
+    assert (beyond["domains"], beyond["total"]) == ([], 4)
 
 
 @pytest.mark.parametrize(
@@ -122,27 +116,21 @@ def test_a_page_ends_where_the_next_one_begins() -> None:
         ("?offset=-1", "offset: -1 is not from 0 to 1000000"),
     ],
 )
-def test_numbers_out_of_bounds_are_refused(query: str, complaint: str) -> None:
-    async def scenario() -> None:
-        async with stand() as at:
-            answer = await at.get(f"{PATH}{query}")
-            assert (answer.status_code, answer.text) == (400, f"{complaint}\n")
-
-    run(scenario())
+async def test_numbers_out_of_bounds_are_refused(query: str, complaint: str) -> None:
+    async with stand() as at:
+        answer = await at.get(f"{PATH}{query}")
+        assert (answer.status_code, answer.text) == (400, f"{complaint}\n")
 
 
-def test_without_hyper_nodes_the_labels_of_the_configuration_are_the_domains() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n0", "n1", "n2", labels={"zone": "east"})
-        rig.node("n3")
-        rig.cache.set_network_labels(("zone",))
-        async with stand(rig) as at:
-            east, cluster = (await read(at))["domains"]
-        assert (east["name"], east["tierName"], east["nodes"]) == ("east", "zone", 3)
-        assert (cluster["nodes"], cluster["tierName"]) == (4, "")
-
-    run(scenario())
+async def test_without_hyper_nodes_the_labels_of_the_configuration_are_the_domains() -> None:
+    rig = Rig()
+    rig.node("n0", "n1", "n2", labels={"zone": "east"})
+    rig.node("n3")
+    rig.cache.set_network_labels(("zone",))
+    async with stand(rig) as at:
+        east, cluster = (await read(at))["domains"]
+    assert (east["name"], east["tierName"], east["nodes"]) == ("east", "zone", 3)
+    assert (cluster["nodes"], cluster["tierName"]) == (4, "")
 
 
 def test_many_nodes_are_told_of_beside_the_event_loop() -> None:

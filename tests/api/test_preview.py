@@ -12,7 +12,6 @@ from app.model.workload import EVICT_OVER_CAPABILITY
 from tests.api.stand import Stand, stand
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 CONF = """
 actions: "enqueue, allocate"
@@ -47,62 +46,50 @@ async def asked(at: Stand, query: str = "") -> dict[str, Any]:
     return found
 
 
-def test_it_tells_who_would_go_for_a_capability_that_is_only_asked_about() -> None:
-    async def scenario() -> None:
-        rig = full()
-        async with stand(rig) as at:
-            found = await asked(at, "?capability=cpu%3D6")
-            assert found["holds"]["cpu"] == 10_000
-            assert (found["capability"], found["over"]) == ({"cpu": 6000}, {"cpu": 4000})
-            assert {pod["kind"] for pod in found["pods"]} == {"surplus"}
-            assert len(found["pods"]) == 2
-            assert found["kept"] == {}
-            assert found["spared"] == {"not preemptable": 1}
-            assert found["candidates"] == 5
-            assert not found["evicts"]
+async def test_it_tells_who_would_go_for_a_capability_that_is_only_asked_about() -> None:
+    rig = full()
+    async with stand(rig) as at:
+        found = await asked(at, "?capability=cpu%3D6")
+        assert found["holds"]["cpu"] == 10_000
+        assert (found["capability"], found["over"]) == ({"cpu": 6000}, {"cpu": 4000})
+        assert {pod["kind"] for pod in found["pods"]} == {"surplus"}
+        assert len(found["pods"]) == 2
+        assert found["kept"] == {}
+        assert found["spared"] == {"not preemptable": 1}
+        assert found["candidates"] == 5
+        assert not found["evicts"]
+    await rig.cycle()
+    assert not rig.planning.evictions.plans
+    assert rig.cache.queues[QueueName("default")].capability == ()
+
+
+async def test_what_protected_pods_hold_stays_beyond() -> None:
+    async with stand(full(capability=make_amounts(cpu=1000))) as at:
+        found = await asked(at)
+        assert len(found["pods"]) == 4
+        assert found["kept"] == {"cpu": 1000}
+
+
+async def test_it_foretells_what_the_annotation_brings() -> None:
+    capability = make_amounts(cpu=6000)
+    rig = full(capability=capability)
+    async with stand(rig) as at:
+        foretold = {pod["pod"] for pod in (await asked(at))["pods"]}
+        said = {EVICT_OVER_CAPABILITY: "true"}
+        rig.queue(make_queue("default", capability=capability, annotations=said))
+        assert (await asked(at))["evicts"]
         await rig.cycle()
-        assert not rig.planning.evictions.plans
-        assert rig.cache.queues[QueueName("default")].capability == ()
-
-    run(scenario())
-
-
-def test_what_protected_pods_hold_stays_beyond() -> None:
-    async def scenario() -> None:
-        async with stand(full(capability=make_amounts(cpu=1000))) as at:
-            found = await asked(at)
-            assert len(found["pods"]) == 4
-            assert found["kept"] == {"cpu": 1000}
-
-    run(scenario())
-
-
-def test_it_foretells_what_the_annotation_brings() -> None:
-    async def scenario() -> None:
-        capability = make_amounts(cpu=6000)
-        rig = full(capability=capability)
-        async with stand(rig) as at:
-            foretold = {pod["pod"] for pod in (await asked(at))["pods"]}
-            said = {EVICT_OVER_CAPABILITY: "true"}
-            rig.queue(make_queue("default", capability=capability, annotations=said))
-            assert (await asked(at))["evicts"]
-            await rig.cycle()
-            [begun] = rig.planning.evictions.decided
-            assert {f"{v.namespace}/{v.name}" for v in begun.intent.victims} == foretold
-            assert (await asked(at))["pods"] == []
-
-    run(scenario())
+        [begun] = rig.planning.evictions.decided
+        assert {f"{v.namespace}/{v.name}" for v in begun.intent.victims} == foretold
+        assert (await asked(at))["pods"] == []
 
 
 @pytest.mark.parametrize(("sharing", "told"), [("drf", True), ("proportion", False)])
-def test_where_no_plugin_heeds_capabilities_it_says_so(sharing: str, told: bool) -> None:
-    async def scenario() -> None:
-        async with stand(full(sharing=sharing, capability=make_amounts(cpu=2000))) as at:
-            found = await asked(at)
-            assert bool(found["problem"]) is told
-            assert bool(found["pods"]) is not told
-
-    run(scenario())
+async def test_where_no_plugin_heeds_capabilities_it_says_so(sharing: str, told: bool) -> None:
+    async with stand(full(sharing=sharing, capability=make_amounts(cpu=2000))) as at:
+        found = await asked(at)
+        assert bool(found["problem"]) is told
+        assert bool(found["pods"]) is not told
 
 
 @pytest.mark.parametrize(
@@ -115,11 +102,8 @@ def test_where_no_plugin_heeds_capabilities_it_says_so(sharing: str, told: bool)
         ("default?capability=cpu%3D-5", 400, "write cpu=8,memory=32Gi"),
     ],
 )
-def test_what_cannot_be_answered_says_why(path: str, status: int, text: str) -> None:
-    async def scenario() -> None:
-        async with stand(full()) as at:
-            answer = await at.get(f"/preview/queue/{path}")
-            assert answer.status_code == status
-            assert text in answer.text
-
-    run(scenario())
+async def test_what_cannot_be_answered_says_why(path: str, status: int, text: str) -> None:
+    async with stand(full()) as at:
+        answer = await at.get(f"/preview/queue/{path}")
+        assert answer.status_code == status
+        assert text in answer.text

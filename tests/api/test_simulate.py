@@ -13,7 +13,6 @@ from app.model.workload import Namespace, PriorityClass
 from tests.api.stand import Stand, stand
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 
 def cluster(*, nodes: int = 2, cpu: int = 4000, conf: str = "") -> Rig:
@@ -49,88 +48,70 @@ async def asked(at: Stand, *manifests: Mapping[str, Any], **question: Any) -> di
     return found
 
 
-def test_a_job_that_fits_runs_and_its_places_are_told() -> None:
-    async def scenario() -> None:
-        rig = cluster()
-        async with stand(rig) as at:
-            found = await asked(at, job(replicas=4))
+async def test_a_job_that_fits_runs_and_its_places_are_told() -> None:
+    rig = cluster()
+    async with stand(rig) as at:
+        found = await asked(at, job(replicas=4))
+    assert found["outcome"] == "runs"
+    [fate] = found["asked"]
+    assert sorted(place["node"] for place in fate["places"]) == ["n0", "n0", "n1", "n1"]
+    assert {place["pod"] for place in fate["places"]} == {
+        f"default/j-w-{number}" for number in range(4)
+    }
+    assert not rig.cache.groups
+    assert not rig.api.writes
+    assert rig.has_reservations() == 0
+
+
+async def test_a_job_that_is_too_large_for_now_waits_and_says_what_it_lacks() -> None:
+    rig = cluster()
+    rig.pod("busy", node=NodeName("n0"), phase="Running", shape=make_shape(cpu=3000))
+    async with stand(rig) as at:
+        found = await asked(at, job(replicas=4))
+    assert found["outcome"] == "waits"
+    [fate] = found["asked"]
+    assert fate["places"] == []
+    assert "cpu" in fate["text"]
+
+
+async def test_a_job_that_no_node_can_hold_never_runs() -> None:
+    async with stand(cluster()) as at:
+        found = await asked(at, job(replicas=1, cpu="5"))
+    assert found["outcome"] == "never"
+    assert found["asked"][0]["reason"]["never"]
+
+
+async def test_another_capability_lets_a_job_run() -> None:
+    rig = cluster()
+    rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
+    async with stand(rig) as at:
+        assert (await asked(at, job()))["outcome"] == "never"
+        found = await asked(at, job(), set={"queue/default.capability.cpu": "4"})
         assert found["outcome"] == "runs"
-        [fate] = found["asked"]
-        assert sorted(place["node"] for place in fate["places"]) == ["n0", "n0", "n1", "n1"]
-        assert {place["pod"] for place in fate["places"]} == {
-            f"default/j-w-{number}" for number in range(4)
-        }
-        assert not rig.cache.groups
-        assert not rig.api.writes
-        assert rig.has_reservations() == 0
-
-    run(scenario())
 
 
-def test_a_job_that_is_too_large_for_now_waits_and_says_what_it_lacks() -> None:
-    async def scenario() -> None:
-        rig = cluster()
-        rig.pod("busy", node=NodeName("n0"), phase="Running", shape=make_shape(cpu=3000))
-        async with stand(rig) as at:
-            found = await asked(at, job(replicas=4))
-        assert found["outcome"] == "waits"
-        [fate] = found["asked"]
-        assert fate["places"] == []
-        assert "cpu" in fate["text"]
-
-    run(scenario())
+async def test_a_group_that_waits_is_told_of_when_a_change_lets_it_run() -> None:
+    rig = cluster()
+    rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
+    rig.gang("g", size=2, shape=make_shape(cpu=2000))
+    async with stand(rig) as at:
+        found = await asked(at, set={"queue/default.capability.cpu": "4"})
+    [other] = found["others"]
+    assert (other["group"], other["before"], other["outcome"]) == ("default/g", "never", "runs")
 
 
-def test_a_job_that_no_node_can_hold_never_runs() -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            found = await asked(at, job(replicas=1, cpu="5"))
-        assert found["outcome"] == "never"
-        assert found["asked"][0]["reason"]["never"]
-
-    run(scenario())
-
-
-def test_another_capability_lets_a_job_run() -> None:
-    async def scenario() -> None:
-        rig = cluster()
-        rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
-        async with stand(rig) as at:
-            assert (await asked(at, job()))["outcome"] == "never"
-            found = await asked(at, job(), set={"queue/default.capability.cpu": "4"})
-            assert found["outcome"] == "runs"
-
-    run(scenario())
-
-
-def test_a_group_that_waits_is_told_of_when_a_change_lets_it_run() -> None:
-    async def scenario() -> None:
-        rig = cluster()
-        rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
-        rig.gang("g", size=2, shape=make_shape(cpu=2000))
-        async with stand(rig) as at:
-            found = await asked(at, set={"queue/default.capability.cpu": "4"})
-        [other] = found["others"]
-        assert (other["group"], other["before"], other["outcome"]) == ("default/g", "never", "runs")
-
-    run(scenario())
-
-
-def test_pods_of_a_lost_node_go_elsewhere_or_wait() -> None:
-    async def scenario() -> None:
-        rig = cluster()
-        rig.group("g", minimum=1)
-        two = make_shape(cpu=2000)
-        rig.pod("g-0", group="g", node=NodeName("n0"), phase="Running", shape=two)
-        async with stand(rig) as at:
-            found = await asked(at, drain=["n0"])
-            [fate] = found["displaced"]
-            assert (found["outcome"], fate["outcome"]) == ("runs", "runs")
-            assert [place["node"] for place in fate["places"]] == ["n1"]
-            rig.pod("busy", node=NodeName("n1"), phase="Running", shape=make_shape(cpu=3000))
-            assert (await asked(at, drain=["n0"]))["outcome"] == "waits"
-
-    run(scenario())
+async def test_pods_of_a_lost_node_go_elsewhere_or_wait() -> None:
+    rig = cluster()
+    rig.group("g", minimum=1)
+    two = make_shape(cpu=2000)
+    rig.pod("g-0", group="g", node=NodeName("n0"), phase="Running", shape=two)
+    async with stand(rig) as at:
+        found = await asked(at, drain=["n0"])
+        [fate] = found["displaced"]
+        assert (found["outcome"], fate["outcome"]) == ("runs", "runs")
+        assert [place["node"] for place in fate["places"]] == ["n1"]
+        rig.pod("busy", node=NodeName("n1"), phase="Running", shape=make_shape(cpu=3000))
+        assert (await asked(at, drain=["n0"]))["outcome"] == "waits"
 
 
 PREEMPTING = """
@@ -146,29 +127,26 @@ tiers:
 """
 
 
-def test_another_configuration_would_evict_for_it() -> None:
-    async def scenario() -> None:
-        rig = cluster(nodes=1)
-        rig.group("low", minimum=1)
-        for number in range(2):
-            rig.pod(
-                f"low-{number}",
-                group="low",
-                node=NodeName("n0"),
-                phase="Running",
-                shape=make_shape(cpu=2000),
-            )
-        rig.cache.registry.set_class(PriorityClass("high", 1000))
-        wanted = job(replicas=1, priorityClassName="high")
-        async with stand(rig) as at:
-            assert (await asked(at, wanted))["outcome"] == "waits"
-            found = await asked(at, wanted, conf=PREEMPTING)
-        [fate] = found["asked"]
-        assert (fate["outcome"], fate["action"]) == ("evicts", "preempt")
-        assert len(fate["victims"]) == 1
-        assert [place["node"] for place in fate["places"]] == ["n0"]
-
-    run(scenario())
+async def test_another_configuration_would_evict_for_it() -> None:
+    rig = cluster(nodes=1)
+    rig.group("low", minimum=1)
+    for number in range(2):
+        rig.pod(
+            f"low-{number}",
+            group="low",
+            node=NodeName("n0"),
+            phase="Running",
+            shape=make_shape(cpu=2000),
+        )
+    rig.cache.registry.set_class(PriorityClass("high", 1000))
+    wanted = job(replicas=1, priorityClassName="high")
+    async with stand(rig) as at:
+        assert (await asked(at, wanted))["outcome"] == "waits"
+        found = await asked(at, wanted, conf=PREEMPTING)
+    [fate] = found["asked"]
+    assert (fate["outcome"], fate["action"]) == ("evicts", "preempt")
+    assert len(fate["victims"]) == 1
+    assert [place["node"] for place in fate["places"]] == ["n0"]
 
 
 @pytest.mark.parametrize(
@@ -190,12 +168,9 @@ def test_another_configuration_would_evict_for_it() -> None:
         ({"conf": "tiers: 5"}, 400, "conf:"),
     ],
 )
-def test_what_cannot_be_asked_says_what_to_write(
+async def test_what_cannot_be_asked_says_what_to_write(
     question: dict[str, Any], status: int, text: str
 ) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            answer = await at.post("/simulate", question)
-            assert (answer.status_code, text in answer.text) == (status, True), answer.text
-
-    run(scenario())
+    async with stand(cluster()) as at:
+        answer = await at.post("/simulate", question)
+        assert (answer.status_code, text in answer.text) == (status, True), answer.text

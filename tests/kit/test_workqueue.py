@@ -40,19 +40,16 @@ class Bench:
         await asyncio.wait({self.task})
 
 
-def test_a_key_added_many_times_is_worked_on_once() -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        for _ in range(5):
-            bench.queue.add("a")
-        bench.queue.add("b")
-        assert len(bench.queue) == 2
-        await settle()
-        assert [key for key, _ in bench.done] == ["a", "b"]
-        assert len(bench.queue) == 0
-        await bench.close()
-
-    run(scenario())
+async def test_a_key_added_many_times_is_worked_on_once() -> None:
+    bench = Bench()
+    for _ in range(5):
+        bench.queue.add("a")
+    bench.queue.add("b")
+    assert len(bench.queue) == 2
+    await settle()
+    assert [key for key, _ in bench.done] == ["a", "b"]
+    assert len(bench.queue) == 0
+    await bench.close()
 
 
 def test_a_key_added_while_it_is_worked_on_is_worked_on_again_afterwards() -> None:
@@ -84,133 +81,109 @@ def test_a_key_added_while_it_is_worked_on_is_worked_on_again_afterwards() -> No
     run(scenario())
 
 
-def test_different_keys_are_worked_on_at_the_same_time_in_their_order() -> None:
-    async def scenario() -> None:
-        gate = asyncio.Event()
+async def test_different_keys_are_worked_on_at_the_same_time_in_their_order() -> None:
+    gate = asyncio.Event()
 
-        async def work(_key: str) -> None:
-            await gate.wait()
+    async def work(_key: str) -> None:
+        await gate.wait()
 
-        bench = Bench(work, workers=2)
-        for key in "abcd":
-            bench.queue.add(key)
-        await settle()
-        assert [key for key, _ in bench.done] == ["a", "b"]
-        gate.set()
-        await settle()
-        assert [key for key, _ in bench.done] == ["a", "b", "c", "d"]
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work, workers=2)
+    for key in "abcd":
+        bench.queue.add(key)
+    await settle()
+    assert [key for key, _ in bench.done] == ["a", "b"]
+    gate.set()
+    await settle()
+    assert [key for key, _ in bench.done] == ["a", "b", "c", "d"]
+    await bench.close()
 
 
-def test_failures_come_back_with_a_pause_that_doubles_up_to_its_limit() -> None:
-    async def scenario() -> None:
-        async def work(_key: str) -> None:
-            raise Again("not yet")
+async def test_failures_come_back_with_a_pause_that_doubles_up_to_its_limit() -> None:
+    async def work(_key: str) -> None:
+        raise Again("not yet")
 
-        bench = Bench(work)
-        bench.queue.add("a")
-        await advance(5)
-        assert bench.times("a")[:7] == [0.0, 0.1, 0.3, 0.7, 1.5, 2.5, 3.5]
-        assert bench.failures == [], "foreseen"
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work)
+    bench.queue.add("a")
+    await advance(5)
+    assert bench.times("a")[:7] == [0.0, 0.1, 0.3, 0.7, 1.5, 2.5, 3.5]
+    assert bench.failures == [], "foreseen"
+    await bench.close()
 
 
-def test_success_ends_a_row_of_failures() -> None:
-    async def scenario() -> None:
-        answers = iter([Again("1"), Again("2"), None, Again("3"), None])
+async def test_success_ends_a_row_of_failures() -> None:
+    answers = iter([Again("1"), Again("2"), None, Again("3"), None])
 
-        async def work(_key: str) -> None:
-            answer = next(answers)
-            if answer is not None:
-                raise answer
+    async def work(_key: str) -> None:
+        answer = next(answers)
+        if answer is not None:
+            raise answer
 
-        bench = Bench(work)
-        bench.queue.add("a")
-        await advance(1)
-        bench.queue.add("a")
-        await advance(1)
-        assert bench.times("a") == pytest.approx([0.0, 0.1, 0.3, 1.0, 1.1])
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work)
+    bench.queue.add("a")
+    await advance(1)
+    bench.queue.add("a")
+    await advance(1)
+    assert bench.times("a") == pytest.approx([0.0, 0.1, 0.3, 1.0, 1.1])
+    await bench.close()
 
 
-def test_coming_back_later_on_purpose_is_no_failure() -> None:
-    async def scenario() -> None:
-        answers = iter([Again("x"), Again("later", after_s=5.0), Again("x"), None])
+async def test_coming_back_later_on_purpose_is_no_failure() -> None:
+    answers = iter([Again("x"), Again("later", after_s=5.0), Again("x"), None])
 
-        async def work(_key: str) -> None:
-            answer = next(answers)
-            if answer is not None:
-                raise answer
+    async def work(_key: str) -> None:
+        answer = next(answers)
+        if answer is not None:
+            raise answer
 
-        bench = Bench(work)
-        bench.queue.add("a")
-        await advance(10)
-        assert bench.times("a") == pytest.approx([0.0, 0.1, 5.1, 5.2])
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work)
+    bench.queue.add("a")
+    await advance(10)
+    assert bench.times("a") == pytest.approx([0.0, 0.1, 5.1, 5.2])
+    await bench.close()
 
 
-def test_an_error_nobody_foresaw_is_told_and_stops_no_worker() -> None:
-    async def scenario() -> None:
-        async def work(key: str) -> None:
-            if key == "bad":
-                raise ZeroDivisionError("oh")
+async def test_an_error_nobody_foresaw_is_told_and_stops_no_worker() -> None:
+    async def work(key: str) -> None:
+        if key == "bad":
+            raise ZeroDivisionError("oh")
 
-        bench = Bench(work, workers=1)
-        bench.queue.add("bad")
-        bench.queue.add("good")
-        await settle()
-        assert bench.failures == [("bad", "oh")]
-        assert bench.times("good") == [0.0]
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work, workers=1)
+    bench.queue.add("bad")
+    bench.queue.add("good")
+    await settle()
+    assert bench.failures == [("bad", "oh")]
+    assert bench.times("good") == [0.0]
+    await bench.close()
 
 
-def test_the_sooner_of_two_later_asks_counts() -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        bench.queue.add_later("a", 5.0)
-        bench.queue.add_later("a", 2.0)
-        bench.queue.add_later("a", 9.0)
-        await advance(20)
-        assert bench.times("a") == [2.0]
-        await bench.close()
-
-    run(scenario())
+async def test_the_sooner_of_two_later_asks_counts() -> None:
+    bench = Bench()
+    bench.queue.add_later("a", 5.0)
+    bench.queue.add_later("a", 2.0)
+    bench.queue.add_later("a", 9.0)
+    await advance(20)
+    assert bench.times("a") == [2.0]
+    await bench.close()
 
 
-def test_settled_waits_for_what_is_queued_and_not_for_what_is_due_later() -> None:
-    async def scenario() -> None:
-        async def work(_key: str) -> None:
-            await asyncio.sleep(3)
+async def test_settled_waits_for_what_is_queued_and_not_for_what_is_due_later() -> None:
+    async def work(_key: str) -> None:
+        await asyncio.sleep(3)
 
-        bench = Bench(work)
-        bench.queue.add("a")
-        bench.queue.add_later("b", 60)
-        await bench.queue.settled()
-        assert asyncio.get_running_loop().time() == pytest.approx(3.0)
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work)
+    bench.queue.add("a")
+    bench.queue.add_later("b", 60)
+    await bench.queue.settled()
+    assert asyncio.get_running_loop().time() == pytest.approx(3.0)
+    await bench.close()
 
 
-def test_stopping_leaves_no_timer_behind() -> None:
-    async def scenario() -> None:
-        bench = Bench()
-        bench.queue.add_later("a", 1.0)
-        await bench.close()
-        await advance(5)
-        assert bench.done == []
-
-    run(scenario())
+async def test_stopping_leaves_no_timer_behind() -> None:
+    bench = Bench()
+    bench.queue.add_later("a", 1.0)
+    await bench.close()
+    await advance(5)
+    assert bench.done == []
 
 
 def test_the_longest_row_of_failures_does_not_overflow() -> None:

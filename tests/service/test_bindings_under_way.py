@@ -6,7 +6,7 @@ from dataclasses import replace
 from app.model.ids import NodeName
 from app.model.pod import GROUP_ANNOTATION
 from tests.service.rig import Rig
-from tests.service.virtual_time import run, settle
+from tests.service.virtual_time import settle
 
 
 async def two_under_way() -> Rig:
@@ -38,51 +38,39 @@ async def move_to_b(rig: Rig) -> None:
     await settle()
 
 
-def test_a_member_that_moved_does_not_count_for_its_new_group_before_it_is_bound() -> None:
-    async def scenario() -> None:
-        rig = await two_under_way()
-        await move_to_b(rig)
-        assert rig.parts.barrier.held() == {rig.key("b"): 1}
-        rig.delete("a-0")  # its Binding is answered 404
-        await api_goes_on(rig)
-        assert set(rig.api.bound()) == {"a-1"}
-
-    run(scenario())
+async def test_a_member_that_moved_does_not_count_for_its_new_group_before_it_is_bound() -> None:
+    rig = await two_under_way()
+    await move_to_b(rig)
+    assert rig.parts.barrier.held() == {rig.key("b"): 1}
+    rig.delete("a-0")  # its Binding is answered 404
+    await api_goes_on(rig)
+    assert set(rig.api.bound()) == {"a-1"}
 
 
-def test_a_member_that_moved_counts_for_its_new_group_when_it_is_bound() -> None:
-    async def scenario() -> None:
-        rig = await two_under_way()
-        await move_to_b(rig)
-        await api_goes_on(rig)
-        rig.show_bindings()
-        await settle()
-        assert set(rig.api.bound()) == {"a-0", "a-1", "b-0"}
-
-    run(scenario())
+async def test_a_member_that_moved_counts_for_its_new_group_when_it_is_bound() -> None:
+    rig = await two_under_way()
+    await move_to_b(rig)
+    await api_goes_on(rig)
+    rig.show_bindings()
+    await settle()
+    assert set(rig.api.bound()) == {"a-0", "a-1", "b-0"}
 
 
-def test_bindings_for_a_group_that_is_gone_do_not_count_for_the_next_of_its_name() -> None:
-    async def scenario() -> None:
-        rig = await two_under_way()
-        rig.unsee("podgroups", rig.cache.groups[rig.key("a")].pod_group)
-        rig.group("a", minimum=3, uid="second")
-        rig.pod("a-2", group="a")
-        await rig.cycle()
-        rig.bind("a-2")
-        await settle()
-        rig.delete("a-0", "a-1")
-        await api_goes_on(rig)
-        assert rig.api.bound() == {}
-
-    run(scenario())
+async def test_bindings_for_a_group_that_is_gone_do_not_count_for_the_next_of_its_name() -> None:
+    rig = await two_under_way()
+    rig.unsee("podgroups", rig.cache.groups[rig.key("a")].pod_group)
+    rig.group("a", minimum=3, uid="second")
+    rig.pod("a-2", group="a")
+    await rig.cycle()
+    rig.bind("a-2")
+    await settle()
+    rig.delete("a-0", "a-1")
+    await api_goes_on(rig)
+    assert rig.api.bound() == {}
 
 
-def test_a_binding_to_a_node_that_is_gone_does_not_count() -> None:
-    async def scenario() -> None:
-        rig = await two_under_way()
-        rig.node("n2")
-        rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
-        assert rig.cache.groups[rig.key("a")].counted.arrivals.at_bind.total() == 0
-
-    run(scenario())
+async def test_a_binding_to_a_node_that_is_gone_does_not_count() -> None:
+    rig = await two_under_way()
+    rig.node("n2")
+    rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
+    assert rig.cache.groups[rig.key("a")].counted.arrivals.at_bind.total() == 0

@@ -9,7 +9,6 @@ from app.model.shape import PodShape
 from app.service.telling.explanations import slots_to_pin
 from tests.builders import GIB, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 CHOOSY = make_shape(node_selector=(("disk", "ssd"),))
 
@@ -37,46 +36,37 @@ def to_pin(rig: Rig) -> dict[str, tuple[str, ...]]:
     return slots_to_pin(rig.cache, rig.cache.groups[rig.key("g")])
 
 
-def test_slots_of_a_job_that_is_not_known_yet_are_not_pinned_to() -> None:
+async def test_slots_of_a_job_that_is_not_known_yet_are_not_pinned_to() -> None:
     """Nothing tells where its pods may not go; kube-scheduler would refuse them there."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        group(rig)
-        await rig.cycle()
-        assert len(rig.cache.groups[rig.key("g")].slots) == 2
-        assert to_pin(rig) == {}
-        job(rig, CHOOSY)
-        await rig.cycle()
-        assert to_pin(rig) == {}, "they were made before the job was known"
-
-    run(scenario())
+    rig = Rig()
+    group(rig)
+    await rig.cycle()
+    assert len(rig.cache.groups[rig.key("g")].slots) == 2
+    assert to_pin(rig) == {}
+    job(rig, CHOOSY)
+    await rig.cycle()
+    assert to_pin(rig) == {}, "they were made before the job was known"
 
 
 @pytest.mark.parametrize("known_by", ["its job", "one of its pods"])
-def test_slots_of_a_role_that_is_known_are_pinned_to(known_by: str) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        count = 2
-        if known_by == "its job":
-            job(rig, CHOOSY)
-        group(rig)
-        if known_by == "one of its pods":
-            rig.pod("w0", group="g", shape=CHOOSY, annotations={TASK_SPEC: "worker"})
-            count = 1
-        await rig.cycle()
-        assert to_pin(rig) == {"worker": ("ssd",) * count}
-
-    run(scenario())
+async def test_slots_of_a_role_that_is_known_are_pinned_to(known_by: str) -> None:
+    rig = Rig()
+    count = 2
+    if known_by == "its job":
+        job(rig, CHOOSY)
+    group(rig)
+    if known_by == "one of its pods":
+        rig.pod("w0", group="g", shape=CHOOSY, annotations={TASK_SPEC: "worker"})
+        count = 1
+    await rig.cycle()
+    assert to_pin(rig) == {"worker": ("ssd",) * count}
 
 
-def test_slots_of_a_group_without_a_job_are_pinned_to_all_the_same() -> None:
+async def test_slots_of_a_group_without_a_job_are_pinned_to_all_the_same() -> None:
     """Whoever asks for them knows what the pods will be."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        group(rig, owner="TFJob")
-        await rig.cycle()
-        assert sum(map(len, to_pin(rig).values())) == 2
-
-    run(scenario())
+    rig = Rig()
+    group(rig, owner="TFJob")
+    await rig.cycle()
+    assert sum(map(len, to_pin(rig).values())) == 2

@@ -6,7 +6,6 @@ from app.model.shape import PodShape
 from app.service.calls.filtering import Chosen
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 GPU = "example.com/gpu"
 CLASS = DeviceClass("gpu", frozenset({GPU, "deviceclass.resource.kubernetes.io/gpu"}))
@@ -22,40 +21,31 @@ def gang(rig: Rig) -> list[str]:
     return ["g-0", "g-1"]
 
 
-def test_a_gang_is_planned_on_nodes_that_do_not_list_its_devices() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        names = gang(rig)
-        await rig.cycle()
-        assert [rig.place(name) for name in names] == ["", ""]
-        rig.see("deviceclasses", CLASS)
-        await rig.cycle()
-        assert all(rig.place(name) for name in names)
-        assert [type(rig.filter(name)) for name in names] == [Chosen, Chosen]
-
-    run(scenario())
+async def test_a_gang_is_planned_on_nodes_that_do_not_list_its_devices() -> None:
+    rig = Rig()
+    names = gang(rig)
+    await rig.cycle()
+    assert [rig.place(name) for name in names] == ["", ""]
+    rig.see("deviceclasses", CLASS)
+    await rig.cycle()
+    assert all(rig.place(name) for name in names)
+    assert [type(rig.filter(name)) for name in names] == [Chosen, Chosen]
 
 
-def test_without_the_class_nobody_can_have_them() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.see("deviceclasses", CLASS)
-        rig.unsee("deviceclasses", CLASS)
-        names = gang(rig)
-        await rig.cycle()
-        assert [rig.place(name) for name in names] == ["", ""]
-
-    run(scenario())
+async def test_without_the_class_nobody_can_have_them() -> None:
+    rig = Rig()
+    rig.see("deviceclasses", CLASS)
+    rig.unsee("deviceclasses", CLASS)
+    names = gang(rig)
+    await rig.cycle()
+    assert [rig.place(name) for name in names] == ["", ""]
 
 
-def test_what_a_queue_may_hold_of_them_is_counted_all_the_same() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.see("deviceclasses", CLASS)
-        rig.queue(make_queue("default", capability=make_amounts(**{GPU: 3})))
-        gang(rig)
-        await rig.cycle()
-        assert rig.has_reservations() == 0
-        assert rig.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
-
-    run(scenario())
+async def test_what_a_queue_may_hold_of_them_is_counted_all_the_same() -> None:
+    rig = Rig()
+    rig.see("deviceclasses", CLASS)
+    rig.queue(make_queue("default", capability=make_amounts(**{GPU: 3})))
+    gang(rig)
+    await rig.cycle()
+    assert rig.has_reservations() == 0
+    assert rig.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA

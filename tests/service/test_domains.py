@@ -36,46 +36,37 @@ def gang(
     return group
 
 
-def test_a_gang_that_no_rack_takes_waits_until_a_hyper_node_does() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n0", "n1")
-        rig.see("hypernodes", *racks(a="n0", b="n1"))
-        gang(rig, "g", cpu=6000)
-        await rig.cycle()
-        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
-        rig.see("hypernodes", *racks(a="n0 n1"))
-        await rig.cycle()
-        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
-
-    run(scenario())
+async def test_a_gang_that_no_rack_takes_waits_until_a_hyper_node_does() -> None:
+    rig = Rig()
+    rig.node("n0", "n1")
+    rig.see("hypernodes", *racks(a="n0", b="n1"))
+    gang(rig, "g", cpu=6000)
+    await rig.cycle()
+    assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
+    rig.see("hypernodes", *racks(a="n0 n1"))
+    await rig.cycle()
+    assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
 
 
-def test_a_place_is_not_exchanged_for_one_outside_of_the_domain() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        network(rig)
-        gang(rig, "g", cpu=6000)
-        await rig.cycle()
-        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
-        assert not isinstance(rig.filter("g-0", ["n2", "n3"]), Chosen)
-        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
-
-    run(scenario())
+async def test_a_place_is_not_exchanged_for_one_outside_of_the_domain() -> None:
+    rig = Rig()
+    network(rig)
+    gang(rig, "g", cpu=6000)
+    await rig.cycle()
+    assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
+    assert not isinstance(rig.filter("g-0", ["n2", "n3"]), Chosen)
+    assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
 
 
-def test_a_veto_on_one_member_sends_the_whole_gang_to_another_domain() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        network(rig)
-        gang(rig, "g", cpu=6000)
-        await rig.cycle()
-        rack = {rig.place("g-0"), rig.place("g-1")}
-        rig.filter("g-0", sorted({"n0", "n1", "n2", "n3"} - {rig.place("g-0")}))
-        await rig.cycle()
-        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1", "n2", "n3"} - rack
-
-    run(scenario())
+async def test_a_veto_on_one_member_sends_the_whole_gang_to_another_domain() -> None:
+    rig = Rig()
+    network(rig)
+    gang(rig, "g", cpu=6000)
+    await rig.cycle()
+    rack = {rig.place("g-0"), rig.place("g-1")}
+    rig.filter("g-0", sorted({"n0", "n1", "n2", "n3"} - {rig.place("g-0")}))
+    await rig.cycle()
+    assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1", "n2", "n3"} - rack
 
 
 def test_what_a_gang_holds_in_a_domain_without_room_for_its_rest_is_given_back_at_once() -> None:
@@ -114,41 +105,35 @@ def test_a_gang_that_has_its_minimum_keeps_it_when_its_domain_lacks_room_for_one
     run(scenario())
 
 
-def test_a_lost_member_comes_back_into_the_domain_of_the_others() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        network(rig)
-        gang(rig, "g", cpu=5000)
-        await rig.cycle()
-        first = rig.place("g-0")
-        rack = {"n0", "n1"} if first in {"n0", "n1"} else {"n2", "n3"}
-        for name in ("g-0", "g-1"):
-            rig.land(name)
-        rig.delete("g-1")
-        rig.pod("g-2", group="g", shape=make_shape(cpu=6000))
-        await rig.cycle()
-        assert rig.place("g-2") in rack - {first}
-
-    run(scenario())
+async def test_a_lost_member_comes_back_into_the_domain_of_the_others() -> None:
+    rig = Rig()
+    network(rig)
+    gang(rig, "g", cpu=5000)
+    await rig.cycle()
+    first = rig.place("g-0")
+    rack = {"n0", "n1"} if first in {"n0", "n1"} else {"n2", "n3"}
+    for name in ("g-0", "g-1"):
+        rig.land(name)
+    rig.delete("g-1")
+    rig.pod("g-2", group="g", shape=make_shape(cpu=6000))
+    await rig.cycle()
+    assert rig.place("g-2") in rack - {first}
 
 
-def test_the_domain_is_written_with_the_decision_and_goes_with_the_places() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        network(rig)
-        group = gang(rig, "g", cpu=6000)
-        statuses = writer_of(rig)
-        await rig.cycle()
+async def test_the_domain_is_written_with_the_decision_and_goes_with_the_places() -> None:
+    rig = Rig()
+    network(rig)
+    group = gang(rig, "g", cpu=6000)
+    statuses = writer_of(rig)
+    await rig.cycle()
+    await statuses.write_group(group.key)
+    assert annotations(rig) == {ALLOCATED: "a"}
+    rig.see("podgroups", replace(group, annotations={ALLOCATED: "a"}, topology=hard(0)))
+    await rig.cycle()
+    statuses.forget()
+    with suppress(Again):
         await statuses.write_group(group.key)
-        assert annotations(rig) == {ALLOCATED: "a"}
-        rig.see("podgroups", replace(group, annotations={ALLOCATED: "a"}, topology=hard(0)))
-        await rig.cycle()
-        statuses.forget()
-        with suppress(Again):
-            await statuses.write_group(group.key)
-        assert annotations(rig) == {ALLOCATED: None}
-
-    run(scenario())
+    assert annotations(rig) == {ALLOCATED: None}
 
 
 def annotations(rig: Rig) -> Mapping[str, object]:
@@ -159,42 +144,36 @@ def annotations(rig: Rig) -> Mapping[str, object]:
     return last
 
 
-def test_labels_of_nodes_are_domains_as_soon_as_the_configuration_names_them() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        for name, rack in {"n0": "a", "n1": "b", "n2": "a"}.items():
-            rig.node(name, labels={"rack": rack})
-        gang(rig, "g", cpu=6000, topology=NetworkTopology(highest_tier_name="rack"))
-        await rig.cycle()
-        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
-        rig.cache.set_network_labels(("rack",))
-        await rig.cycle()
-        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n2"}
-
-    run(scenario())
+async def test_labels_of_nodes_are_domains_as_soon_as_the_configuration_names_them() -> None:
+    rig = Rig()
+    for name, rack in {"n0": "a", "n1": "b", "n2": "a"}.items():
+        rig.node(name, labels={"rack": rack})
+    gang(rig, "g", cpu=6000, topology=NetworkTopology(highest_tier_name="rack"))
+    await rig.cycle()
+    assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
+    rig.cache.set_network_labels(("rack",))
+    await rig.cycle()
+    assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n2"}
 
 
-def test_a_group_is_placed_in_one_rack_because_its_pods_say_so_as_for_kueue() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        for name, rack in {"n0": "a", "n1": "b", "n2": "a"}.items():
-            rig.node(name, labels={"rack": rack})
-        rig.cache.set_network_labels(("rack",))
-        for name, says in {"g": REQUIRED, "h": PREFERRED}.items():
-            rig.group(name, minimum=2)
-            for at in range(2):
-                shape = make_shape(cpu=6000 if name == "g" else 1000)
-                rig.pod(f"{name}-{at}", group=name, shape=shape, annotations={says: "rack"})
-        await rig.cycle()
-        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n2"}
-        assert {rig.place("h-0"), rig.place("h-1")} in ({"n0"}, {"n1"}, {"n2"}, {"n0", "n2"})
-        rig.group("i", minimum=2)
+async def test_a_group_is_placed_in_one_rack_because_its_pods_say_so_as_for_kueue() -> None:
+    rig = Rig()
+    for name, rack in {"n0": "a", "n1": "b", "n2": "a"}.items():
+        rig.node(name, labels={"rack": rack})
+    rig.cache.set_network_labels(("rack",))
+    for name, says in {"g": REQUIRED, "h": PREFERRED}.items():
+        rig.group(name, minimum=2)
         for at in range(2):
-            rig.pod(f"i-{at}", group="i", annotations={REQUIRED: "row"})
-        await rig.cycle()
-        assert rig.refusals[rig.key("i")].cause is Cause.NO_DOMAIN
-
-    run(scenario())
+            shape = make_shape(cpu=6000 if name == "g" else 1000)
+            rig.pod(f"{name}-{at}", group=name, shape=shape, annotations={says: "rack"})
+    await rig.cycle()
+    assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n2"}
+    assert {rig.place("h-0"), rig.place("h-1")} in ({"n0"}, {"n1"}, {"n2"}, {"n0", "n2"})
+    rig.group("i", minimum=2)
+    for at in range(2):
+        rig.pod(f"i-{at}", group="i", annotations={REQUIRED: "row"})
+    await rig.cycle()
+    assert rig.refusals[rig.key("i")].cause is Cause.NO_DOMAIN
 
 
 PREEMPTING = """
@@ -223,36 +202,30 @@ def contended() -> Contended:
     return rig
 
 
-def test_pods_of_one_domain_go_for_a_gang_and_its_places_stay_there() -> None:
-    async def scenario() -> None:
-        rig = contended()
-        with working(rig):
-            await rig.cycle()
-            await advance(1.0)
-            gone = rig.evicted()
-            assert sorted(gone) in (["low-0", "low-2"], ["low-1", "low-3"])
-            for name in gone:
-                rig.delete(name)
-            await rig.cycle()
-            await rig.cycle()
-            place, rack = ("n1", "a") if "low-0" in gone else ("n2", "b")
-            assert {rig.place("high-0"), rig.place("high-1")} == {place}
-            classes = {rig.member(f"high-{at}").exchange_class for at in range(2)}
-            assert classes == {Exchange(frozenset({f"domain {rack}"}))}
-
-    run(scenario())
-
-
-def test_an_eviction_for_a_domain_that_is_no_more_is_given_up() -> None:
-    async def scenario() -> None:
-        rig = contended()
+async def test_pods_of_one_domain_go_for_a_gang_and_its_places_stay_there() -> None:
+    rig = contended()
+    with working(rig):
         await rig.cycle()
-        begun = rig.evictions.of(rig.key("high"))
-        node = begun.intent.places[0].node
-        rig.unsee("hypernodes", *racks(**{"a" if node == "n1" else "b": node}))
+        await advance(1.0)
+        gone = rig.evicted()
+        assert sorted(gone) in (["low-0", "low-2"], ["low-1", "low-3"])
+        for name in gone:
+            rig.delete(name)
         await rig.cycle()
-        assert begun.why == APART
-        again = rig.evictions.of(rig.key("high"))
-        assert {place.node for place in again.intent.places} == {"n1", "n2"} - {node}
+        await rig.cycle()
+        place, rack = ("n1", "a") if "low-0" in gone else ("n2", "b")
+        assert {rig.place("high-0"), rig.place("high-1")} == {place}
+        classes = {rig.member(f"high-{at}").exchange_class for at in range(2)}
+        assert classes == {Exchange(frozenset({f"domain {rack}"}))}
 
-    run(scenario())
+
+async def test_an_eviction_for_a_domain_that_is_no_more_is_given_up() -> None:
+    rig = contended()
+    await rig.cycle()
+    begun = rig.evictions.of(rig.key("high"))
+    node = begun.intent.places[0].node
+    rig.unsee("hypernodes", *racks(**{"a" if node == "n1" else "b": node}))
+    await rig.cycle()
+    assert begun.why == APART
+    again = rig.evictions.of(rig.key("high"))
+    assert {place.node for place in again.intent.places} == {"n1", "n2"} - {node}

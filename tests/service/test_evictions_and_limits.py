@@ -60,46 +60,37 @@ class Full(Contended):
 
 
 @pytest.mark.parametrize("conf", [FLAT, TREE], ids=["flat", "tree"])
-def test_places_wait_until_the_limit_of_their_queue_bears_them(conf: str) -> None:
-    async def scenario() -> None:
-        rig = Full(conf)
-        with working(rig):
-            await rig.victims_go()
-            assert rig.has_reservations() == 0
-            begun = rig.begun()
-            assert begun is not None
-            assert begun.step is Step.EVICTING
-            rig.delete("old-0")
-            await settle()
-            assert rig.has_places
-
-    run(scenario())
+async def test_places_wait_until_the_limit_of_their_queue_bears_them(conf: str) -> None:
+    rig = Full(conf)
+    with working(rig):
+        await rig.victims_go()
+        assert rig.has_reservations() == 0
+        begun = rig.begun()
+        assert begun is not None
+        assert begun.step is Step.EVICTING
+        rig.delete("old-0")
+        await settle()
+        assert rig.has_places
 
 
-def test_places_wait_until_the_limit_of_an_ancestor_bears_them() -> None:
-    async def scenario() -> None:
-        rig = Full(TREE)
-        rig.limit("mine", 100)
-        rig.limit("top", 9)  # low keeps four cores, and old has two until it is gone
-        with working(rig):
-            await rig.victims_go()
-            assert rig.has_reservations() == 0
-            rig.delete("old-0")
-            await settle()
-            assert rig.has_places
-
-    run(scenario())
+async def test_places_wait_until_the_limit_of_an_ancestor_bears_them() -> None:
+    rig = Full(TREE)
+    rig.limit("mine", 100)
+    rig.limit("top", 9)  # low keeps four cores, and old has two until it is gone
+    with working(rig):
+        await rig.victims_go()
+        assert rig.has_reservations() == 0
+        rig.delete("old-0")
+        await settle()
+        assert rig.has_places
 
 
-def test_places_do_not_wait_for_pods_that_terminate_in_queues_with_enough_left() -> None:
-    async def scenario() -> None:
-        rig = Full()
-        rig.limit("mine", 6)
-        with working(rig):
-            await rig.victims_go()
-            assert rig.has_places
-
-    run(scenario())
+async def test_places_do_not_wait_for_pods_that_terminate_in_queues_with_enough_left() -> None:
+    rig = Full()
+    rig.limit("mine", 6)
+    with working(rig):
+        await rig.victims_go()
+        assert rig.has_places
 
 
 def test_places_do_not_wait_for_pods_whose_end_would_not_bring_the_queue_below_its_limit() -> None:
@@ -116,18 +107,15 @@ def test_places_do_not_wait_for_pods_whose_end_would_not_bring_the_queue_below_i
     run(scenario())
 
 
-def test_a_plan_is_given_up_whose_queue_is_not_freed_by_pods_that_do_not_go() -> None:
-    async def scenario() -> None:
-        rig = Full(limits=Limits(victim_s=20.0))
-        with working(rig):
-            await rig.victims_go()
-            await advance(15.0)
-            assert rig.begun() is not None
-            await advance(10.0)
-            assert rig.begun() is None
-            assert rig.has_reservations() == 0
-            pause = rig.evictions.pauses.of(rig.key("high"), now=rig.clock())
-            assert pause is not None
-            assert "queue mine" in pause.why
-
-    run(scenario())
+async def test_a_plan_is_given_up_whose_queue_is_not_freed_by_pods_that_do_not_go() -> None:
+    rig = Full(limits=Limits(victim_s=20.0))
+    with working(rig):
+        await rig.victims_go()
+        await advance(15.0)
+        assert rig.begun() is not None
+        await advance(10.0)
+        assert rig.begun() is None
+        assert rig.has_reservations() == 0
+        pause = rig.evictions.pauses.of(rig.key("high"), now=rig.clock())
+        assert pause is not None
+        assert "queue mine" in pause.why

@@ -11,7 +11,7 @@ from app.telemetry import metrics
 from app.wire.intents import LONGEST, read_intents, texts_of
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import working
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 NAME = "pumice-eviction-uid-high"
 VICTIMS = ("low-0", "low-2")
@@ -65,109 +65,85 @@ def _wasted() -> float:
 
 
 @pytest.mark.parametrize("node", ["n1", "n2"], ids=["as intended", "exchanged"])
-def test_the_member_that_still_waits_gets_the_place_that_is_left(node: str) -> None:
-    async def scenario() -> None:
-        rig = Successor(*PLACES)
-        rig.now_on("high-0", node)
-        await rig.goes_on()
-        assert rig.is_placed()
-        assert rig.place("high-1") == ("n2" if node == "n1" else "n1")
-
-    run(scenario())
+async def test_the_member_that_still_waits_gets_the_place_that_is_left(node: str) -> None:
+    rig = Successor(*PLACES)
+    rig.now_on("high-0", node)
+    await rig.goes_on()
+    assert rig.is_placed()
+    assert rig.place("high-1") == ("n2" if node == "n1" else "n1")
 
 
-def test_members_that_were_told_a_node_before_keep_it() -> None:
-    async def scenario() -> None:
-        rig = Successor(*PLACES)
-        for name, node in (("high-0", "n2"), ("high-1", "n1")):
-            pod = rig.api.pods[f"default/{name}"]
-            rig.store(replace(pod, gates=(), nominated=NodeName(node)))
-        await rig.goes_on()
-        assert rig.is_placed()
-        assert (rig.place("high-0"), rig.place("high-1")) == ("n2", "n1")
-
-    run(scenario())
+async def test_members_that_were_told_a_node_before_keep_it() -> None:
+    rig = Successor(*PLACES)
+    for name, node in (("high-0", "n2"), ("high-1", "n1")):
+        pod = rig.api.pods[f"default/{name}"]
+        rig.store(replace(pod, gates=(), nominated=NodeName(node)))
+    await rig.goes_on()
+    assert rig.is_placed()
+    assert (rig.place("high-0"), rig.place("high-1")) == ("n2", "n1")
 
 
-def test_a_member_in_free_room_leaves_the_other_its_place() -> None:
-    async def scenario() -> None:
-        rig = Successor(*PLACES)
-        rig.node("n3", cpu=4000)
-        rig.now_on("high-0", "n3")
-        await rig.goes_on()
-        assert rig.is_placed()
-        assert rig.place("high-1") == "n2"
-
-    run(scenario())
+async def test_a_member_in_free_room_leaves_the_other_its_place() -> None:
+    rig = Successor(*PLACES)
+    rig.node("n3", cpu=4000)
+    rig.now_on("high-0", "n3")
+    await rig.goes_on()
+    assert rig.is_placed()
+    assert rig.place("high-1") == "n2"
 
 
 @pytest.mark.parametrize("node", ["n1", "n2"])
-def test_the_slot_that_a_bound_member_came_for_is_kept_no_more(node: str) -> None:
-    async def scenario() -> None:
-        rig = Successor(("slot-0", "n1"), ("slot-1", "n2"))
-        rig.delete("high-0", "high-1")
-        rig.pod("high-2", group="high", shape=TWO, node=NodeName(node), created=rig.clock())
-        await rig.goes_on()
-        assert rig.is_placed()
-        [slot] = rig.cache.groups[rig.key("high")].slots.values()
-        assert slot.node == ("n2" if node == "n1" else "n1")
-
-    run(scenario())
+async def test_the_slot_that_a_bound_member_came_for_is_kept_no_more(node: str) -> None:
+    rig = Successor(("slot-0", "n1"), ("slot-1", "n2"))
+    rig.delete("high-0", "high-1")
+    rig.pod("high-2", group="high", shape=TWO, node=NodeName(node), created=rig.clock())
+    await rig.goes_on()
+    assert rig.is_placed()
+    [slot] = rig.cache.groups[rig.key("high")].slots.values()
+    assert slot.node == ("n2" if node == "n1" else "n1")
 
 
-def test_a_plan_for_slots_of_which_nothing_is_known_is_not_told_to_have_places() -> None:
-    async def scenario() -> None:
-        rig = Successor(("slot-0", "n1"), ("slot-1", "n2"))
-        intent = read_intents(rig.stored)[NAME].intent
-        places = tuple(replace(place, role="gone") for place in intent.places)
-        rig.evictions.take_up(texts_of(NAME, replace(intent, places=places)), now=rig.clock())
-        [begun] = rig.evictions.plans.values()
-        assert (begun.step, begun.why) == (Step.GIVEN_UP, "what its slots request is not known")
-
-    run(scenario())
+async def test_a_plan_for_slots_of_which_nothing_is_known_is_not_told_to_have_places() -> None:
+    rig = Successor(("slot-0", "n1"), ("slot-1", "n2"))
+    intent = read_intents(rig.stored)[NAME].intent
+    places = tuple(replace(place, role="gone") for place in intent.places)
+    rig.evictions.take_up(texts_of(NAME, replace(intent, places=places)), now=rig.clock())
+    [begun] = rig.evictions.plans.values()
+    assert (begun.step, begun.why) == (Step.GIVEN_UP, "what its slots request is not known")
 
 
 LONG = "x" * 2 * LONGEST
 """A rule for which a plan is stored in three parts."""
 
 
-def test_a_long_plan_goes_on_if_all_of_it_is_stored() -> None:
-    async def scenario() -> None:
-        rig = Contended()
-        rig.api.intents |= stored_plan(*PLACES, rule=LONG)
-        rig.evictions.take_up(dict(rig.api.intents), now=rig.clock())
-        with working(rig):
-            await advance(3.0)
-            assert sorted(rig.evicted()) == list(VICTIMS)
-            assert len(rig.api.intents) == 3
-
-    run(scenario())
+async def test_a_long_plan_goes_on_if_all_of_it_is_stored() -> None:
+    rig = Contended()
+    rig.api.intents |= stored_plan(*PLACES, rule=LONG)
+    rig.evictions.take_up(dict(rig.api.intents), now=rig.clock())
+    with working(rig):
+        await advance(3.0)
+        assert sorted(rig.evicted()) == list(VICTIMS)
+        assert len(rig.api.intents) == 3
 
 
 @pytest.mark.parametrize("there", [1, 2])
-def test_a_long_plan_of_which_a_process_stored_a_part_only_leaves_nothing(there: int) -> None:
-    async def scenario() -> None:
-        rig = Contended()
-        rig.api.intents |= dict(list(stored_plan(*PLACES, rule=LONG).items())[:there])
-        rig.evictions.take_up(dict(rig.api.intents), now=rig.clock())
-        with working(rig):
-            await advance(2 * TIDY_S)
-            assert rig.evicted() == []
-            assert rig.api.intents == {}
-
-    run(scenario())
+async def test_a_long_plan_of_which_a_process_stored_a_part_only_leaves_nothing(there: int) -> None:
+    rig = Contended()
+    rig.api.intents |= dict(list(stored_plan(*PLACES, rule=LONG).items())[:there])
+    rig.evictions.take_up(dict(rig.api.intents), now=rig.clock())
+    with working(rig):
+        await advance(2 * TIDY_S)
+        assert rig.evicted() == []
+        assert rig.api.intents == {}
 
 
-def test_parts_that_were_left_do_not_outlive_a_new_plan_of_that_name() -> None:
-    async def scenario() -> None:
-        stored = stored_plan(*PLACES, rule=LONG)
-        del stored[NAME]
-        rig = Contended()
-        rig.api.intents |= stored
-        with working(rig):
-            rig.decide(rig.plan(VICTIMS, PLACES))
-            await advance(TIDY_S + 5.0)
-            assert sorted(rig.evicted()) == list(VICTIMS)
-            assert set(rig.api.intents) == {NAME}
-
-    run(scenario())
+async def test_parts_that_were_left_do_not_outlive_a_new_plan_of_that_name() -> None:
+    stored = stored_plan(*PLACES, rule=LONG)
+    del stored[NAME]
+    rig = Contended()
+    rig.api.intents |= stored
+    with working(rig):
+        rig.decide(rig.plan(VICTIMS, PLACES))
+        await advance(TIDY_S + 5.0)
+        assert sorted(rig.evicted()) == list(VICTIMS)
+        assert set(rig.api.intents) == {NAME}

@@ -48,44 +48,35 @@ async def kept_call(rig: Rig, name: str = "urgent") -> Answer:
     )
 
 
-def test_room_that_was_made_is_given_before_the_next_cycle() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        rig.delete("low-1")
-        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
-
-    run(scenario())
+async def test_room_that_was_made_is_given_before_the_next_cycle() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    rig.delete("low-1")
+    assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
 
 
-def test_room_that_was_made_is_exchanged_for_no_other() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        rig.delete("low-1")
-        rig.node("n3", cpu=2000)
-        rig.pod("another", priority=1000, shape=TWO)
-        await rig.cycle()
-        assert (rig.place("urgent"), rig.place("another")) == ("n1", "n3")
-        urgent, another = map(rig.member, ("urgent", "another"))
-        assert (urgent.exchange_class, another.exchange_class) == (NO_EXCHANGE, ANY_EQUAL)
-        reservations = rig.cache.reservations
-        assert not reservations.change_places(another.pod.uid, urgent.pod.uid, now=clock())
-
-    run(scenario())
+async def test_room_that_was_made_is_exchanged_for_no_other() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    rig.delete("low-1")
+    rig.node("n3", cpu=2000)
+    rig.pod("another", priority=1000, shape=TWO)
+    await rig.cycle()
+    assert (rig.place("urgent"), rig.place("another")) == ("n1", "n3")
+    urgent, another = map(rig.member, ("urgent", "another"))
+    assert (urgent.exchange_class, another.exchange_class) == (NO_EXCHANGE, ANY_EQUAL)
+    reservations = rig.cache.reservations
+    assert not reservations.change_places(another.pod.uid, urgent.pod.uid, now=clock())
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
-def test_a_victim_that_has_ended_has_left_its_room(phase: str) -> None:
+async def test_a_victim_that_has_ended_has_left_its_room(phase: str) -> None:
     """Its kubelet says so before it takes the pod away, which a finalizer can put off."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        rig.store(replace(rig.api.pods["default/low-1"], deleting=True, phase=phase))
-        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
-
-    run(scenario())
+    rig = Rig()
+    await after_preemption(rig)
+    rig.store(replace(rig.api.pods["default/low-1"], deleting=True, phase=phase))
+    assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
 
 
 def test_room_that_the_watch_does_not_show_yet_is_an_error_for_nothing_is_evicted_then() -> None:
@@ -100,143 +91,110 @@ def test_room_that_the_watch_does_not_show_yet_is_an_error_for_nothing_is_evicte
     run(scenario())
 
 
-def test_a_call_is_kept_until_the_watch_shows_the_victim_gone() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        answer = asyncio.create_task(kept_call(rig))
-        await advance(CATCH_UP_S / 2)
-        assert not answer.done()
-        rig.delete("low-1")
-        assert await answer == Chosen(NodeName("n1"))
-
-    run(scenario())
+async def test_a_call_is_kept_until_the_watch_shows_the_victim_gone() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    answer = asyncio.create_task(kept_call(rig))
+    await advance(CATCH_UP_S / 2)
+    assert not answer.done()
+    rig.delete("low-1")
+    assert await answer == Chosen(NodeName("n1"))
 
 
-def test_a_call_is_kept_for_a_moment_only() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        answer = asyncio.create_task(kept_call(rig))
-        await advance(2 * CATCH_UP_S)
-        assert answer.done()
-        assert answer.result() == Behind(FULL)
-
-    run(scenario())
+async def test_a_call_is_kept_for_a_moment_only() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    answer = asyncio.create_task(kept_call(rig))
+    await advance(2 * CATCH_UP_S)
+    assert answer.done()
+    assert answer.result() == Behind(FULL)
 
 
-def test_victims_may_take_their_time_to_go() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        rig.nominate("urgent", "n1")
-        rig.store(replace(rig.api.pods["default/low-1"], deleting=True))
-        await advance(KEPT_S)
-        await rig.cycle()
-        assert isinstance(rig.filter("urgent", ["n1"]), Behind)
-        rig.delete("low-1")
-        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
-
-    run(scenario())
+async def test_victims_may_take_their_time_to_go() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    rig.nominate("urgent", "n1")
+    rig.store(replace(rig.api.pods["default/low-1"], deleting=True))
+    await advance(KEPT_S)
+    await rig.cycle()
+    assert isinstance(rig.filter("urgent", ["n1"]), Behind)
+    rig.delete("low-1")
+    assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
 
 
-def test_room_that_was_made_and_is_lost_to_another_is_worth_another_eviction() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        rig.delete("low-1")
-        rig.see("priorityclasses", PriorityClass("more", 2000, False))
-        rig.group("more", minimum=1, priority_class="more")
-        rig.pod("more-urgent", group="more", priority=2000, shape=TWO)
-        assert rig.filter("more-urgent", ["n1"]) == Chosen(NodeName("n1"))
-        assert isinstance(rig.filter("urgent", ["n1"]), Wait)
-
-    run(scenario())
+async def test_room_that_was_made_and_is_lost_to_another_is_worth_another_eviction() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    rig.delete("low-1")
+    rig.see("priorityclasses", PriorityClass("more", 2000, False))
+    rig.group("more", minimum=1, priority_class="more")
+    rig.pod("more-urgent", group="more", priority=2000, shape=TWO)
+    assert rig.filter("more-urgent", ["n1"]) == Chosen(NodeName("n1"))
+    assert isinstance(rig.filter("urgent", ["n1"]), Wait)
 
 
-def test_another_node_is_not_what_was_made_free() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        assert isinstance(rig.filter("urgent", ["n2"]), Wait)
-
-    run(scenario())
+async def test_another_node_is_not_what_was_made_free() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    assert isinstance(rig.filter("urgent", ["n2"]), Wait)
 
 
-def test_a_nominated_member_of_a_gang_waits_as_it_never_preempts() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        rig.gang("g", size=2, shape=TWO)
-        rig.nominate("g-0", "n1")
-        assert isinstance(rig.filter("g-0", ["n1"]), Wait)
-
-    run(scenario())
+async def test_a_nominated_member_of_a_gang_waits_as_it_never_preempts() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=2000)
+    rig.gang("g", size=2, shape=TWO)
+    rig.nominate("g-0", "n1")
+    assert isinstance(rig.filter("g-0", ["n1"]), Wait)
 
 
-def test_a_group_that_it_is_given_meanwhile_is_waited_for_and_nobody_else_evicted() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        rig.pod("urgent", group="made", priority=1000, shape=TWO)  # the controller gave it one
-        rig.delete("low-1")
-        assert rig.filter("urgent", ["n1"]) == Behind(NO_GROUP)
-        answer = asyncio.create_task(kept_call(rig))
-        await advance(GROUP_S / 2)
-        rig.group("made", minimum=1, phase=GroupPhase.PENDING)
-        assert await answer == Chosen(NodeName("n1"))
-
-    run(scenario())
+async def test_a_group_that_it_is_given_meanwhile_is_waited_for_and_nobody_else_evicted() -> None:
+    rig = Rig()
+    await after_preemption(rig)
+    rig.pod("urgent", group="made", priority=1000, shape=TWO)  # the controller gave it one
+    rig.delete("low-1")
+    assert rig.filter("urgent", ["n1"]) == Behind(NO_GROUP)
+    answer = asyncio.create_task(kept_call(rig))
+    await advance(GROUP_S / 2)
+    rig.group("made", minimum=1, phase=GroupPhase.PENDING)
+    assert await answer == Chosen(NodeName("n1"))
 
 
-def test_its_room_is_not_given_away_before_that_group_shows() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_eviction_before_the_group_shows(rig)
-        await rig.cycle()
-        assert rig.place("older") == ""
-        rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
-        rig.group("made", minimum=1, phase=GroupPhase.PENDING, priority_class="urgent")
-        await rig.cycle()
-        assert (rig.place("older"), rig.place("urgent")) == ("", "n1")
-
-    run(scenario())
+async def test_its_room_is_not_given_away_before_that_group_shows() -> None:
+    rig = Rig()
+    await after_eviction_before_the_group_shows(rig)
+    await rig.cycle()
+    assert rig.place("older") == ""
+    rig.see("priorityclasses", PriorityClass("urgent", 1000, False))
+    rig.group("made", minimum=1, phase=GroupPhase.PENDING, priority_class="urgent")
+    await rig.cycle()
+    assert (rig.place("older"), rig.place("urgent")) == ("", "n1")
 
 
-def test_a_pod_whose_group_does_not_come_keeps_its_room_for_a_while_only() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_eviction_before_the_group_shows(rig)
-        await advance(KEPT_S)
-        await rig.cycle()
-        assert rig.place("older") == "n1"
-
-    run(scenario())
+async def test_a_pod_whose_group_does_not_come_keeps_its_room_for_a_while_only() -> None:
+    rig = Rig()
+    await after_eviction_before_the_group_shows(rig)
+    await advance(KEPT_S)
+    await rig.cycle()
+    assert rig.place("older") == "n1"
 
 
-def test_a_pod_that_has_room_is_not_refused_for_a_group_that_is_about_to_show() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        rig.pod("late", group="g", shape=TWO)
-        answer = asyncio.create_task(kept_call(rig, "late"))
-        await advance(GROUP_S / 2)
-        assert not answer.done()
-        rig.group("g", minimum=1)
-        assert await answer == Chosen(NodeName("n1"))
-
-    run(scenario())
+async def test_a_pod_that_has_room_is_not_refused_for_a_group_that_is_about_to_show() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=2000)
+    rig.pod("late", group="g", shape=TWO)
+    answer = asyncio.create_task(kept_call(rig, "late"))
+    await advance(GROUP_S / 2)
+    assert not answer.done()
+    rig.group("g", minimum=1)
+    assert await answer == Chosen(NodeName("n1"))
 
 
-def test_calls_are_not_kept_for_a_group_that_does_not_come() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=2000)
-        loop = asyncio.get_running_loop()
-        for number, seconds in enumerate((GROUP_S, 0)):
-            rig.pod(f"lost-{number}", group="nowhere", shape=TWO)
-            before = loop.time()
-            assert await kept_call(rig, f"lost-{number}") == Wait(NO_GROUP)
-            assert round(loop.time() - before, 2) == seconds
-
-    run(scenario())
+async def test_calls_are_not_kept_for_a_group_that_does_not_come() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=2000)
+    loop = asyncio.get_running_loop()
+    for number, seconds in enumerate((GROUP_S, 0)):
+        rig.pod(f"lost-{number}", group="nowhere", shape=TWO)
+        before = loop.time()
+        assert await kept_call(rig, f"lost-{number}") == Wait(NO_GROUP)
+        assert round(loop.time() - before, 2) == seconds

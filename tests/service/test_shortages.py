@@ -13,7 +13,7 @@ from app.service.limits import Limits
 from app.service.ports import Reaction, WriteError
 from tests.builders import make_amounts, make_shape
 from tests.service.rig import FAILING, Call, Rig
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 LONG = 10.0
 GPU = "example.com/gpu"
@@ -55,111 +55,93 @@ async def ends_well(rig: Rig, bound: Iterable[str]) -> None:
 
 
 @pytest.mark.parametrize("how", ["smaller", "taken"])
-def test_places_beyond_the_minimum_fall_as_many_as_must(how: str) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n", cpu=4000)
-        names = rig.gang("g", size=4, minimum=2)
-        await rig.cycle()
-        fail_once(rig, names)
-        await call_all(rig, *names)
-        if how == "smaller":
-            shrink(rig, "n", 1000, of=4000)
-        else:
-            take(rig, "n", 1000)
-        await advance(LONG)
-        assert len(rig.api.bound()) == 3
-
-    run(scenario())
-
-
-def test_one_gang_loses_its_places_and_the_other_is_bound_whole() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n", cpu=4000)
-        first = rig.gang("a", size=2)
-        await rig.cycle()
-        fail_once(rig, first)
-        await call_all(rig, *first)
-        await advance(0.01)
-        second = rig.gang("b", size=2)
-        await rig.cycle()
-        fail_once(rig, second)
-        await call_all(rig, *second)
+async def test_places_beyond_the_minimum_fall_as_many_as_must(how: str) -> None:
+    rig = Rig()
+    rig.node("n", cpu=4000)
+    names = rig.gang("g", size=4, minimum=2)
+    await rig.cycle()
+    fail_once(rig, names)
+    await call_all(rig, *names)
+    if how == "smaller":
+        shrink(rig, "n", 1000, of=4000)
+    else:
         take(rig, "n", 1000)
-        await ends_well(rig, first)
-
-    run(scenario())
-
-
-def test_a_single_pod_loses_its_place_to_a_gang_that_was_begun() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n", cpu=4000)
-        names = rig.gang("g", size=3)
-        rig.pod("alone")
-        await rig.cycle()
-        fail_once(rig, ["alone", *names[1:]])
-        await call_all(rig, *names, "alone")
-        assert set(rig.api.bound()) <= {"g-0", "alone"}
-        take(rig, "n", 1000)
-        await ends_well(rig, names)
-
-    run(scenario())
+    await advance(LONG)
+    assert len(rig.api.bound()) == 3
 
 
-def test_who_does_not_ask_for_what_is_short_goes_on() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n", cpu=4000, extra={GPU: 2})
-        plain = rig.gang("a", size=2)
-        shape = PodShape(requests=make_amounts(cpu=1000, pods=1, **{GPU: 1}))
-        special = rig.gang("b", size=2, shape=shape)
-        await rig.cycle()
-        fail_once(rig, [*plain, *special])
-        await call_all(rig, *plain, *special)
-        rig.node("n", cpu=4000, extra={GPU: 1})
-        await ends_well(rig, plain)
+async def test_one_gang_loses_its_places_and_the_other_is_bound_whole() -> None:
+    rig = Rig()
+    rig.node("n", cpu=4000)
+    first = rig.gang("a", size=2)
+    await rig.cycle()
+    fail_once(rig, first)
+    await call_all(rig, *first)
+    await advance(0.01)
+    second = rig.gang("b", size=2)
+    await rig.cycle()
+    fail_once(rig, second)
+    await call_all(rig, *second)
+    take(rig, "n", 1000)
+    await ends_well(rig, first)
 
-    run(scenario())
+
+async def test_a_single_pod_loses_its_place_to_a_gang_that_was_begun() -> None:
+    rig = Rig()
+    rig.node("n", cpu=4000)
+    names = rig.gang("g", size=3)
+    rig.pod("alone")
+    await rig.cycle()
+    fail_once(rig, ["alone", *names[1:]])
+    await call_all(rig, *names, "alone")
+    assert set(rig.api.bound()) <= {"g-0", "alone"}
+    take(rig, "n", 1000)
+    await ends_well(rig, names)
+
+
+async def test_who_does_not_ask_for_what_is_short_goes_on() -> None:
+    rig = Rig()
+    rig.node("n", cpu=4000, extra={GPU: 2})
+    plain = rig.gang("a", size=2)
+    shape = PodShape(requests=make_amounts(cpu=1000, pods=1, **{GPU: 1}))
+    special = rig.gang("b", size=2, shape=shape)
+    await rig.cycle()
+    fail_once(rig, [*plain, *special])
+    await call_all(rig, *plain, *special)
+    rig.node("n", cpu=4000, extra={GPU: 1})
+    await ends_well(rig, plain)
 
 
 @pytest.mark.parametrize("landed", ["p", "q"])
-def test_a_binding_that_arrived_all_the_same_takes_the_room_of_another(landed: str) -> None:
+async def test_a_binding_that_arrived_all_the_same_takes_the_room_of_another(landed: str) -> None:
     """Both answers are lost, and one of the two was bound."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n", cpu=2000)
-        for name in "pq":
-            rig.pod(name)
-        await rig.cycle()
-        for name in "pq":
-            rig.api.fails[f"bind default/{name}"] = [NO_ANSWER]
-        calls = await call_all(rig, "p", "q")
-        rig.land(landed)
-        take(rig, "n", 1000)
-        await advance(LONG)
-        assert [call.answer == "" for call in calls] == [landed == "p", landed == "q"]
-        assert rig.api.bound() == {}, "nobody is bound besides"
-
-    run(scenario())
+    rig = Rig()
+    rig.node("n", cpu=2000)
+    for name in "pq":
+        rig.pod(name)
+    await rig.cycle()
+    for name in "pq":
+        rig.api.fails[f"bind default/{name}"] = [NO_ANSWER]
+    calls = await call_all(rig, "p", "q")
+    rig.land(landed)
+    take(rig, "n", 1000)
+    await advance(LONG)
+    assert [call.answer == "" for call in calls] == [landed == "p", landed == "q"]
+    assert rig.api.bound() == {}, "nobody is bound besides"
 
 
-def test_one_that_was_sent_goes_before_one_whose_turn_has_not_come() -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(bindings_in_flight=1))
-        rig.node("n", cpu=2000)
-        for name in "pq":
-            rig.pod(name)
-        await rig.cycle()
-        rig.api.slow = asyncio.Event()
-        await call_all(rig, "q", "p")
-        take(rig, "n", 1000)
-        rig.api.slow.set()
-        await ends_well(rig, {"q"})
-
-    run(scenario())
+async def test_one_that_was_sent_goes_before_one_whose_turn_has_not_come() -> None:
+    rig = Rig(Limits(bindings_in_flight=1))
+    rig.node("n", cpu=2000)
+    for name in "pq":
+        rig.pod(name)
+    await rig.cycle()
+    rig.api.slow = asyncio.Event()
+    await call_all(rig, "q", "p")
+    take(rig, "n", 1000)
+    rig.api.slow.set()
+    await ends_well(rig, {"q"})
 
 
 LOSSES: dict[str, tuple[Callable[[Rig], object], str]] = {
@@ -172,48 +154,42 @@ LOSSES: dict[str, tuple[Callable[[Rig], object], str]] = {
 
 @pytest.mark.parametrize("sent", [True, False])
 @pytest.mark.parametrize(("lose", "why"), LOSSES.values(), ids=LOSSES.keys())
-def test_a_pod_whose_binding_stops_for_its_place_is_told_what_that_lacks(
+async def test_a_pod_whose_binding_stops_for_its_place_is_told_what_that_lacks(
     lose: Callable[[Rig], object], why: str, sent: bool
 ) -> None:
     """So that one that is pinned is made anew at once, not when it was tried once more."""
 
-    async def scenario() -> None:
-        rig = Rig(Limits(bindings_in_flight=1, binds_foreign=True))
-        rig.node("n", cpu=1000)
-        rig.node("busy")
-        rig.pod("first", scheduler="other")
-        rig.pod("p", pinned=NodeName("n"))
-        await rig.cycle()
-        if sent:
-            fail_once(rig, "p")
-        else:
-            rig.api.slow = asyncio.Event()
-            rig.bind("first", "busy")
-            await settle()
-        [call] = await call_all(rig, "p")
-        lose(rig)
-        if rig.api.slow is not None:
-            rig.api.slow.set()
-        await advance(LONG)
-        assert call.answer == why
-
-    run(scenario())
+    rig = Rig(Limits(bindings_in_flight=1, binds_foreign=True))
+    rig.node("n", cpu=1000)
+    rig.node("busy")
+    rig.pod("first", scheduler="other")
+    rig.pod("p", pinned=NodeName("n"))
+    await rig.cycle()
+    if sent:
+        fail_once(rig, "p")
+    else:
+        rig.api.slow = asyncio.Event()
+        rig.bind("first", "busy")
+        await settle()
+    [call] = await call_all(rig, "p")
+    lose(rig)
+    if rig.api.slow is not None:
+        rig.api.slow.set()
+    await advance(LONG)
+    assert call.answer == why
 
 
-def test_a_pod_that_stops_only_with_its_gang_is_not_told_so() -> None:
+async def test_a_pod_that_stops_only_with_its_gang_is_not_told_so() -> None:
     """It has its room, and may stay pinned to it."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n0", "n1", cpu=1000)
-        names = rig.gang("g", size=2)
-        await rig.cycle()
-        fail_once(rig, names)
-        calls = await call_all(rig, *names)
-        rig.node(rig.place("g-0"), cpu=500)
-        await advance(LONG)
-        assert calls[0].answer == NO_ROOM
-        assert calls[1].answer not in LOST_PLACE
-        assert rig.member("g-1").stage is Stage.PLANNED
-
-    run(scenario())
+    rig = Rig()
+    rig.node("n0", "n1", cpu=1000)
+    names = rig.gang("g", size=2)
+    await rig.cycle()
+    fail_once(rig, names)
+    calls = await call_all(rig, *names)
+    rig.node(rig.place("g-0"), cpu=500)
+    await advance(LONG)
+    assert calls[0].answer == NO_ROOM
+    assert calls[1].answer not in LOST_PLACE
+    assert rig.member("g-1").stage is Stage.PLANNED

@@ -6,7 +6,6 @@ from app.model.ids import QueueName
 from app.model.workload import STRANDED_RELEASED, PriorityClass
 from tests.builders import make_node, make_queue, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 WHOLE = make_shape(cpu=4000)
 
@@ -46,77 +45,62 @@ class Stranded(Rig):
 
 
 @pytest.mark.parametrize("made", ["before the room", "after the room"])
-def test_the_missing_member_has_its_room_before_any_new_job(made: str) -> None:
-    async def scenario() -> None:
-        rig = Stranded()
+async def test_the_missing_member_has_its_room_before_any_new_job(made: str) -> None:
+    rig = Stranded()
+    await rig.cycle()
+    rig.lose_node()
+    if made == "before the room":
+        rig.pod("g-3", group="g", shape=WHOLE)
+    await rig.cycle()
+    assert rig.place("new-0") == ""
+    if made == "after the room":
+        assert rig.kept() == ["n4"]
+        rig.pod("g-3", group="g", shape=WHOLE)
         await rig.cycle()
-        rig.lose_node()
-        if made == "before the room":
-            rig.pod("g-3", group="g", shape=WHOLE)
-        await rig.cycle()
-        assert rig.place("new-0") == ""
-        if made == "after the room":
-            assert rig.kept() == ["n4"]
-            rig.pod("g-3", group="g", shape=WHOLE)
-            await rig.cycle()
-        assert (rig.place("g-3"), rig.place("new-0")) == ("n4", "")
-
-    run(scenario())
+    assert (rig.place("g-3"), rig.place("new-0")) == ("n4", "")
 
 
-def test_the_room_is_kept_where_the_member_was_if_the_node_stays() -> None:
-    async def scenario() -> None:
-        rig = Stranded()
-        rig.node("n4", cpu=4000)
-        rig.pod("foreign", node="n4", scheduler="default-scheduler", phase="Running", shape=WHOLE)
-        await rig.cycle()
-        rig.delete("g-2")
-        await rig.cycle()
-        assert (rig.kept(), rig.place("new-0")) == (["n3"], "")
-
-    run(scenario())
+async def test_the_room_is_kept_where_the_member_was_if_the_node_stays() -> None:
+    rig = Stranded()
+    rig.node("n4", cpu=4000)
+    rig.pod("foreign", node="n4", scheduler="default-scheduler", phase="Running", shape=WHOLE)
+    await rig.cycle()
+    rig.delete("g-2")
+    await rig.cycle()
+    assert (rig.kept(), rig.place("new-0")) == (["n3"], "")
 
 
 @pytest.mark.parametrize("exists", [False, True], ids=["missing", "waiting"])
-def test_a_released_gang_goes_before_no_other_job(exists: bool) -> None:
-    async def scenario() -> None:
-        rig = Stranded()
-        await rig.cycle()
-        rig.release()
-        rig.lose_node()
-        if exists:
-            rig.pod("g-3", group="g", shape=WHOLE)
-        await rig.cycle()
-        assert rig.kept() == []
-        assert rig.place("new-0") == "n4"
-
-    run(scenario())
-
-
-def test_room_that_is_kept_is_given_up_with_the_release() -> None:
-    async def scenario() -> None:
-        rig = Stranded()
-        await rig.cycle()
-        rig.lose_node()
-        await rig.cycle()
-        assert rig.kept() == ["n4"]
-        rig.release()
-        assert rig.kept() == []
-        await rig.cycle()
-        assert (rig.kept(), rig.place("new-0")) == ([], "n4")
-
-    run(scenario())
-
-
-def test_a_released_gang_still_takes_room_that_no_other_job_wants() -> None:
-    async def scenario() -> None:
-        rig = Stranded()
-        await rig.cycle()
-        rig.release()
-        rig.lose_node()
-        rig.node("n5", cpu=4000)
+async def test_a_released_gang_goes_before_no_other_job(exists: bool) -> None:
+    rig = Stranded()
+    await rig.cycle()
+    rig.release()
+    rig.lose_node()
+    if exists:
         rig.pod("g-3", group="g", shape=WHOLE)
-        await rig.cycle()
-        assert {rig.place("new-0"), rig.place("g-3")} == {"n4", "n5"}
+    await rig.cycle()
+    assert rig.kept() == []
+    assert rig.place("new-0") == "n4"
 
-    run(scenario())
+
+async def test_room_that_is_kept_is_given_up_with_the_release() -> None:
+    rig = Stranded()
+    await rig.cycle()
+    rig.lose_node()
+    await rig.cycle()
+    assert rig.kept() == ["n4"]
+    rig.release()
+    assert rig.kept() == []
+    await rig.cycle()
+    assert (rig.kept(), rig.place("new-0")) == ([], "n4")
+
+
+async def test_a_released_gang_still_takes_room_that_no_other_job_wants() -> None:
+    rig = Stranded()
+    await rig.cycle()
+    rig.release()
+    rig.lose_node()
+    rig.node("n5", cpu=4000)
+    rig.pod("g-3", group="g", shape=WHOLE)
+    await rig.cycle()
+    assert {rig.place("new-0"), rig.place("g-3")} == {"n4", "n5"}

@@ -16,7 +16,6 @@ from app.webhooks.configurations import MUTATING, VALIDATING
 from app.webhooks.resource_groups import ResourceGroup
 from app.wire.unstructured import Key
 from tests.controllers.fake_api import FakeApi
-from tests.service.virtual_time import run
 
 NAME = Key("", "pumice-webhooks")
 GROUPS = (ResourceGroup(name="a"),)
@@ -41,70 +40,60 @@ def trusted(api: FakeApi) -> set[bytes]:
     }
 
 
-def test_nothing_is_told_before_requests_can_be_answered() -> None:
-    async def scenario() -> None:
-        api, ready = FakeApi(lambda: 0.0), asyncio.Event()
-        telling = asyncio.create_task(registrar(api, ready).register(b"ca"))
-        await asyncio.sleep(10)
-        assert trusted(api) == set()
-        ready.set()
-        await telling
-        assert trusted(api) == {b"ca"}
-
-    run(scenario())
+async def test_nothing_is_told_before_requests_can_be_answered() -> None:
+    api, ready = FakeApi(lambda: 0.0), asyncio.Event()
+    telling = asyncio.create_task(registrar(api, ready).register(b"ca"))
+    await asyncio.sleep(10)
+    assert trusted(api) == set()
+    ready.set()
+    await telling
+    assert trusted(api) == {b"ca"}
 
 
-def test_what_somebody_takes_away_comes_back_and_a_new_authority_is_told(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        api, ready = FakeApi(lambda: 0.0), asyncio.Event()
-        ready.set()
-        authority = tmp_path / "ca.crt"
-        authority.write_bytes(b"one")
-        following = asyncio.create_task(registrar(api, ready).follow_file(authority))
-        await asyncio.sleep(1)
-        assert trusted(api) == {b"one"}
-        await api.delete(VALIDATING, NAME)
-        await api.delete(MUTATING, NAME)
-        await asyncio.sleep(webhooks_registration.AGAIN_S + 1)
-        assert trusted(api) == {b"one"}
-        authority.write_bytes(b"another")
-        await asyncio.sleep(3)
-        assert trusted(api) == {b"another"}
-        authority.unlink()
-        await asyncio.sleep(5)
-        assert trusted(api) == {b"another"}
-        assert not following.done()
-        authority.write_bytes(b"third")
-        await asyncio.sleep(3)
-        assert trusted(api) == {b"third"}
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-
-    run(scenario())
-
-
-def test_a_failure_is_tried_again_and_without_a_file_nobody_is_named() -> None:
-    async def scenario() -> None:
-        api, ready = FakeApi(lambda: 0.0), asyncio.Event()
-        ready.set()
-        api.fail(Failure.PASSING, lambda request: request.verb == "patch", times=3)
-        following = asyncio.create_task(registrar(api, ready).follow_file(None))
-        await asyncio.sleep(10)
-        assert trusted(api) == {b""}
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-
-    run(scenario())
+async def test_what_somebody_takes_away_comes_back_and_a_new_authority_is_told(
+    tmp_path: Path,
+) -> None:
+    api, ready = FakeApi(lambda: 0.0), asyncio.Event()
+    ready.set()
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(b"one")
+    following = asyncio.create_task(registrar(api, ready).follow_file(authority))
+    await asyncio.sleep(1)
+    assert trusted(api) == {b"one"}
+    await api.delete(VALIDATING, NAME)
+    await api.delete(MUTATING, NAME)
+    await asyncio.sleep(webhooks_registration.AGAIN_S + 1)
+    assert trusted(api) == {b"one"}
+    authority.write_bytes(b"another")
+    await asyncio.sleep(3)
+    assert trusted(api) == {b"another"}
+    authority.unlink()
+    await asyncio.sleep(5)
+    assert trusted(api) == {b"another"}
+    assert not following.done()
+    authority.write_bytes(b"third")
+    await asyncio.sleep(3)
+    assert trusted(api) == {b"third"}
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
 
 
-def test_who_is_told_not_to_register_does_not() -> None:
-    async def scenario() -> None:
-        api, ready = FakeApi(lambda: 0.0), asyncio.Event()
-        ready.set()
-        await registrar(api, ready, register_webhooks=False).register(b"ca")
-        assert api.requests == []
+async def test_a_failure_is_tried_again_and_without_a_file_nobody_is_named() -> None:
+    api, ready = FakeApi(lambda: 0.0), asyncio.Event()
+    ready.set()
+    api.fail(Failure.PASSING, lambda request: request.verb == "patch", times=3)
+    following = asyncio.create_task(registrar(api, ready).follow_file(None))
+    await asyncio.sleep(10)
+    assert trusted(api) == {b""}
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
 
-    run(scenario())
+
+async def test_who_is_told_not_to_register_does_not() -> None:
+    api, ready = FakeApi(lambda: 0.0), asyncio.Event()
+    ready.set()
+    await registrar(api, ready, register_webhooks=False).register(b"ca")
+    assert api.requests == []
 
 
 def registered(groups: tuple[ResourceGroup, ...] | None, **given: Any) -> set[str]:

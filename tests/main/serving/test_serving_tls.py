@@ -80,7 +80,7 @@ def test_a_server_takes_a_new_pair_when_both_files_are_there(
     assert taken() == 1
 
 
-def test_clients_of_a_new_authority_are_accepted_beside_those_of_the_old_one(
+async def test_clients_of_a_new_authority_are_accepted_beside_those_of_the_old_one(
     tmp_path: Path,
 ) -> None:
     first, second, foreign = (Authority(tmp_path / n) for n in folders(tmp_path, 3))
@@ -96,20 +96,17 @@ def test_clients_of_a_new_authority_are_accepted_beside_those_of_the_old_one(
     def accepted() -> list[bool]:
         return [greeted(context, shown=client) for client in clients]
 
-    async def scenario() -> None:
-        assert files.client_authority is not None
-        following = asyncio.create_task(follow_files(files, context))
-        assert accepted() == [True, False, False]
-        files.client_authority.write_bytes(b"")
-        await asyncio.sleep(3)
-        assert accepted() == [True, False, False]
-        files.client_authority.write_bytes(second.certificate.read_bytes())
-        await asyncio.sleep(3)
-        assert accepted() == [True, True, False]
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-
-    run(scenario())
+    assert files.client_authority is not None
+    following = asyncio.create_task(follow_files(files, context))
+    assert accepted() == [True, False, False]
+    files.client_authority.write_bytes(b"")
+    await asyncio.sleep(3)
+    assert accepted() == [True, False, False]
+    files.client_authority.write_bytes(second.certificate.read_bytes())
+    await asyncio.sleep(3)
+    assert accepted() == [True, True, False]
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
 
 
 def folders(above: Path, count: int) -> list[str]:

@@ -12,7 +12,6 @@ from app.service.calls.preemption import Candidate
 from app.service.cycle.what_if import WhatIf
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 STOCK = "default-scheduler"
 
@@ -62,47 +61,40 @@ def full_queue(monkeypatch: pytest.MonkeyPatch) -> FullQueue:
     return FullQueue(monkeypatch)
 
 
-def test_a_node_whose_victims_give_back_no_more_than_those_that_were_not_enough_is_left_out(
+async def test_a_node_whose_victims_give_back_no_more_than_those_that_were_not_enough_is_left_out(
     full: FullQueue,
 ) -> None:
-    async def scenario() -> None:
-        for number in range(50):
-            full.victim(f"n{number:02}", cpu=4000 - 10 * number)
-        full.victim("own", cpu=4000, queue="small")
-        assert full.chosen(cpu=4000) == ["own"]
-        assert full.asked == ["n00", "own"]
-
-    run(scenario())
+    for number in range(50):
+        full.victim(f"n{number:02}", cpu=4000 - 10 * number)
+    full.victim("own", cpu=4000, queue="small")
+    assert full.chosen(cpu=4000) == ["own"]
+    assert full.asked == ["n00", "own"]
 
 
-def test_what_the_queue_lacks_is_found_behind_many_that_are_of_no_use(full: FullQueue) -> None:
-    async def scenario() -> None:
-        for number in range(50):
-            full.victim(f"n{number:02}", cpu=4000 - 10 * number, memory=1 + number)
-        full.victim("x-little", cpu=1000, queue="small")
-        full.victim("y-enough", cpu=3000, queue="small")
-        assert full.chosen(cpu=3000) == ["y-enough"]
-        assert full.asked == ["n00", "n01", "n02", "n03", "y-enough"]
+async def test_what_the_queue_lacks_is_found_behind_many_that_are_of_no_use(
+    full: FullQueue,
+) -> None:
+    for number in range(50):
+        full.victim(f"n{number:02}", cpu=4000 - 10 * number, memory=1 + number)
+    full.victim("x-little", cpu=1000, queue="small")
+    full.victim("y-enough", cpu=3000, queue="small")
+    assert full.chosen(cpu=3000) == ["y-enough"]
+    assert full.asked == ["n00", "n01", "n02", "n03", "y-enough"]
 
-    run(scenario())
 
-
-def test_no_more_nodes_are_tried_than_the_limit(full: FullQueue) -> None:
-    async def scenario() -> None:
-        full.rig.pod(
-            "beside",
-            node=NodeName("elsewhere"),
-            phase="Running",
-            annotations={QUEUE_ANNOTATION: "small"},
-            shape=make_shape(cpu=4000),
-        )
-        for number in range(50):
-            full.victim(f"n{number:02}", cpu=4000 - 10 * number, memory=1 + number)
-        assert full.chosen(cpu=3000) == []
-        assert len(full.asked) == QUESTIONS
-        assert len(set(full.asked)) == QUESTIONS
-
-    run(scenario())
+async def test_no_more_nodes_are_tried_than_the_limit(full: FullQueue) -> None:
+    full.rig.pod(
+        "beside",
+        node=NodeName("elsewhere"),
+        phase="Running",
+        annotations={QUEUE_ANNOTATION: "small"},
+        shape=make_shape(cpu=4000),
+    )
+    for number in range(50):
+        full.victim(f"n{number:02}", cpu=4000 - 10 * number, memory=1 + number)
+    assert full.chosen(cpu=3000) == []
+    assert len(full.asked) == QUESTIONS
+    assert len(set(full.asked)) == QUESTIONS
 
 
 def test_the_more_rivals_each_question_is_about_the_fewer_are_asked() -> None:
@@ -111,14 +103,11 @@ def test_the_more_rivals_each_question_is_about_the_fewer_are_asked() -> None:
     assert questions_with(10_000) == LEAST
 
 
-def test_what_goes_in_any_case_gives_nothing_back_a_second_time(full: FullQueue) -> None:
-    async def scenario() -> None:
-        full.rig.queue(make_queue("small", capability=make_amounts(cpu=7000)))
-        full.victim("n1", cpu=4000, queue="small")
-        full.victim("n2", cpu=3000, queue="small")
-        full.rig.pod("another", scheduler=STOCK)
-        assert full.rig.preempt("another", n1=["on-n1"]) is None
-        assert full.chosen(cpu=5000) == ["n2"]
-        assert full.asked == ["n1", "n2"]
-
-    run(scenario())
+async def test_what_goes_in_any_case_gives_nothing_back_a_second_time(full: FullQueue) -> None:
+    full.rig.queue(make_queue("small", capability=make_amounts(cpu=7000)))
+    full.victim("n1", cpu=4000, queue="small")
+    full.victim("n2", cpu=3000, queue="small")
+    full.rig.pod("another", scheduler=STOCK)
+    assert full.rig.preempt("another", n1=["on-n1"]) is None
+    assert full.chosen(cpu=5000) == ["n2"]
+    assert full.asked == ["n1", "n2"]

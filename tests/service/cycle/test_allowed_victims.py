@@ -33,85 +33,61 @@ def gang_of_four(*, minimum: int) -> Rig:
     return rig
 
 
-def test_two_preemptions_in_a_row_leave_a_gang_its_minimum() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=3)
-        assert rig.preempt("a", n1=["g-0"]) is None
-        assert rig.preempt("b", n2=["g-2"]) is Strike.GANG_MINIMUM
-
-    run(scenario())
+async def test_two_preemptions_in_a_row_leave_a_gang_its_minimum() -> None:
+    rig = gang_of_four(minimum=3)
+    assert rig.preempt("a", n1=["g-0"]) is None
+    assert rig.preempt("b", n2=["g-2"]) is Strike.GANG_MINIMUM
 
 
-def test_what_a_gang_has_beyond_its_minimum_several_may_evict() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=2)
-        assert rig.preempt("a", n1=["g-0"]) is None
-        assert rig.preempt("b", n2=["g-2"]) is None
-        assert rig.preempt("c", n2=["g-3"]) is Strike.GANG_MINIMUM
-
-    run(scenario())
+async def test_what_a_gang_has_beyond_its_minimum_several_may_evict() -> None:
+    rig = gang_of_four(minimum=2)
+    assert rig.preempt("a", n1=["g-0"]) is None
+    assert rig.preempt("b", n2=["g-2"]) is None
+    assert rig.preempt("c", n2=["g-3"]) is Strike.GANG_MINIMUM
 
 
-def test_the_same_victim_is_lost_once() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=3)
-        assert rig.preempt("a", n1=["g-0"]) is None
-        assert rig.preempt("b", n1=["g-0"]) is None
-
-    run(scenario())
+async def test_the_same_victim_is_lost_once() -> None:
+    rig = gang_of_four(minimum=3)
+    assert rig.preempt("a", n1=["g-0"]) is None
+    assert rig.preempt("b", n1=["g-0"]) is None
 
 
-def test_who_asks_again_is_not_counted_against_itself() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=3)
-        assert rig.preempt("a", n1=["g-0"]) is None
-        assert rig.preempt("a", n2=["g-2"]) is None
-        assert rig.preempt("b", n1=["g-0"]) is Strike.GANG_MINIMUM
-
-    run(scenario())
+async def test_who_asks_again_is_not_counted_against_itself() -> None:
+    rig = gang_of_four(minimum=3)
+    assert rig.preempt("a", n1=["g-0"]) is None
+    assert rig.preempt("a", n2=["g-2"]) is None
+    assert rig.preempt("b", n1=["g-0"]) is Strike.GANG_MINIMUM
 
 
-def test_once_the_deletion_shows_it_is_counted_once() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=2)
-        assert rig.preempt("a", n1=["g-0"]) is None
-        rig.store(replace(rig.api.pods["default/g-0"], deleting=True))
-        assert rig.preempt("b", n2=["g-2"]) is None
-        rig.delete("g-0", "g-2")
-        assert rig.preempt("c", n2=["g-3"]) is Strike.GANG_MINIMUM
-
-    run(scenario())
+async def test_once_the_deletion_shows_it_is_counted_once() -> None:
+    rig = gang_of_four(minimum=2)
+    assert rig.preempt("a", n1=["g-0"]) is None
+    rig.store(replace(rig.api.pods["default/g-0"], deleting=True))
+    assert rig.preempt("b", n2=["g-2"]) is None
+    rig.delete("g-0", "g-2")
+    assert rig.preempt("c", n2=["g-3"]) is Strike.GANG_MINIMUM
 
 
-def test_an_eviction_that_never_comes_is_forgotten() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=3)
-        assert rig.preempt("a", n1=["g-0"]) is None
-        await advance(KEPT_S - 1)
-        assert rig.preempt("b", n2=["g-2"]) is Strike.GANG_MINIMUM
-        await advance(1)
-        assert rig.preempt("b", n2=["g-2"]) is None
-
-    run(scenario())
+async def test_an_eviction_that_never_comes_is_forgotten() -> None:
+    rig = gang_of_four(minimum=3)
+    assert rig.preempt("a", n1=["g-0"]) is None
+    await advance(KEPT_S - 1)
+    assert rig.preempt("b", n2=["g-2"]) is Strike.GANG_MINIMUM
+    await advance(1)
+    assert rig.preempt("b", n2=["g-2"]) is None
 
 
-def test_the_rest_of_a_gang_is_not_the_whole_while_its_victim_may_stay() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=3)
-        assert rig.preempt("a", n1=["g-0"]) is None
-        assert rig.preempt("b", n2=["g-1", "g-2", "g-3"]) is Strike.GANG_MINIMUM
-        assert rig.preempt("b", n2=["g-0", "g-1", "g-2", "g-3"]) is None
-
-    run(scenario())
+async def test_the_rest_of_a_gang_is_not_the_whole_while_its_victim_may_stay() -> None:
+    rig = gang_of_four(minimum=3)
+    assert rig.preempt("a", n1=["g-0"]) is None
+    assert rig.preempt("b", n2=["g-1", "g-2", "g-3"]) is Strike.GANG_MINIMUM
+    assert rig.preempt("b", n2=["g-0", "g-1", "g-2", "g-3"]) is None
 
 
-def test_a_veto_evicts_nobody() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=3)
-        assert rig.preempt("a", n1=["g-0", "g-1"]) is Strike.GANG_MINIMUM
-        assert rig.preempt("b", n2=["g-2"]) is None
-
-    run(scenario())
+async def test_a_veto_evicts_nobody() -> None:
+    rig = gang_of_four(minimum=3)
+    assert rig.preempt("a", n1=["g-0", "g-1"]) is Strike.GANG_MINIMUM
+    assert rig.preempt("b", n2=["g-2"]) is None
 
 
 # PodDisruptionBudgets
@@ -135,69 +111,51 @@ def set_budget(rig: Rig, *, allowed: int, disrupted: frozenset[str] = frozenset(
     rig.see("poddisruptionbudgets", budget)
 
 
-def test_a_budget_that_allows_one_is_not_overdrawn_by_two() -> None:
-    async def scenario() -> None:
-        rig = budgeted(allowed=1)
-        assert rig.preempt("a", n1=["v1"]) is None
-        assert rig.preempt("b", n2=["v2"]) is Strike.DISRUPTION_BUDGET
-        assert rig.preempt("b", n1=["v1"]) is None, "that one goes in any case"
-
-    run(scenario())
+async def test_a_budget_that_allows_one_is_not_overdrawn_by_two() -> None:
+    rig = budgeted(allowed=1)
+    assert rig.preempt("a", n1=["v1"]) is None
+    assert rig.preempt("b", n2=["v2"]) is Strike.DISRUPTION_BUDGET
+    assert rig.preempt("b", n1=["v1"]) is None, "that one goes in any case"
 
 
-def test_a_budget_that_allows_two_gives_both() -> None:
-    async def scenario() -> None:
-        rig = budgeted(allowed=2)
-        assert rig.preempt("a", n1=["v1"]) is None
-        assert rig.preempt("b", n2=["v2"]) is None
-
-    run(scenario())
+async def test_a_budget_that_allows_two_gives_both() -> None:
+    rig = budgeted(allowed=2)
+    assert rig.preempt("a", n1=["v1"]) is None
+    assert rig.preempt("b", n2=["v2"]) is None
 
 
-def test_a_victim_counts_until_the_budget_shows_that_it_goes() -> None:
-    async def scenario() -> None:
-        rig = budgeted(allowed=2)
-        assert rig.preempt("a", n1=["v1"]) is None
-        rig.delete("v1")
-        rig.pod("v3", node=NodeName("n1"), phase="Running", labels={"app": "v"})
-        assert rig.preempt("b", n2=["v2", "v3"]) is Strike.DISRUPTION_BUDGET
-        set_budget(rig, allowed=2)
-        assert rig.preempt("b", n2=["v2", "v3"]) is None
-
-    run(scenario())
+async def test_a_victim_counts_until_the_budget_shows_that_it_goes() -> None:
+    rig = budgeted(allowed=2)
+    assert rig.preempt("a", n1=["v1"]) is None
+    rig.delete("v1")
+    rig.pod("v3", node=NodeName("n1"), phase="Running", labels={"app": "v"})
+    assert rig.preempt("b", n2=["v2", "v3"]) is Strike.DISRUPTION_BUDGET
+    set_budget(rig, allowed=2)
+    assert rig.preempt("b", n2=["v2", "v3"]) is None
 
 
-def test_what_a_budget_has_in_its_books_is_not_taken_twice() -> None:
-    async def scenario() -> None:
-        rig = budgeted(allowed=1)
-        assert rig.preempt("a", n1=["v1"]) is None
-        set_budget(rig, allowed=1, disrupted=frozenset({"v1"}))
-        assert rig.preempt("b", n2=["v2"]) is None
-
-    run(scenario())
+async def test_what_a_budget_has_in_its_books_is_not_taken_twice() -> None:
+    rig = budgeted(allowed=1)
+    assert rig.preempt("a", n1=["v1"]) is None
+    set_budget(rig, allowed=1, disrupted=frozenset({"v1"}))
+    assert rig.preempt("b", n2=["v2"]) is None
 
 
-def test_a_budget_that_came_later_counts_the_victims_that_still_show() -> None:
-    async def scenario() -> None:
-        rig = budgeted(allowed=1)
-        rig.unsee("poddisruptionbudgets", DisruptionBudget("default", "v", LabelSelector(), 1))
-        assert rig.preempt("a", n1=["v1"]) is None
-        set_budget(rig, allowed=1)
-        assert rig.preempt("b", n2=["v2"]) is Strike.DISRUPTION_BUDGET
-        rig.delete("v1")
-        assert rig.preempt("b", n2=["v2"]) is None, "it knows that the other is gone"
-
-    run(scenario())
+async def test_a_budget_that_came_later_counts_the_victims_that_still_show() -> None:
+    rig = budgeted(allowed=1)
+    rig.unsee("poddisruptionbudgets", DisruptionBudget("default", "v", LabelSelector(), 1))
+    assert rig.preempt("a", n1=["v1"]) is None
+    set_budget(rig, allowed=1)
+    assert rig.preempt("b", n2=["v2"]) is Strike.DISRUPTION_BUDGET
+    rig.delete("v1")
+    assert rig.preempt("b", n2=["v2"]) is None, "it knows that the other is gone"
 
 
-def test_a_budget_that_is_gone_stops_nobody() -> None:
-    async def scenario() -> None:
-        rig = budgeted(allowed=1)
-        assert rig.preempt("a", n1=["v1"]) is None
-        rig.unsee("poddisruptionbudgets", DisruptionBudget("default", "v", LabelSelector(), 1))
-        assert rig.preempt("b", n2=["v2"]) is None
-
-    run(scenario())
+async def test_a_budget_that_is_gone_stops_nobody() -> None:
+    rig = budgeted(allowed=1)
+    assert rig.preempt("a", n1=["v1"]) is None
+    rig.unsee("poddisruptionbudgets", DisruptionBudget("default", "v", LabelSelector(), 1))
+    assert rig.preempt("b", n2=["v2"]) is None
 
 
 def test_only_a_budget_that_changed_is_compared_with_what_was_allowed(
@@ -242,46 +200,40 @@ def test_budgets_are_of_their_namespace() -> None:
 # One node
 
 
-def test_the_answer_is_the_node_that_kube_scheduler_would_take() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", "n2", cpu=40_000)
+async def test_the_answer_is_the_node_that_kube_scheduler_would_take() -> None:
+    rig = Rig()
+    rig.node("n1", "n2", cpu=40_000)
 
-        def chosen(**nodes: list[Pod]) -> str:
-            for node, pods in nodes.items():
-                rig.store(*(replace(pod, node=NodeName(node), phase="Running") for pod in pods))
-            candidates = {
-                NodeName(node): Candidate(tuple(pod.uid for pod in pods))
-                for node, pods in nodes.items()
-            }
-            pod = make_pod("p", scheduler=STOCK)
-            [(node, candidate)] = rig.parts.preemption.guard(pod, candidates).nodes.items()
-            assert candidate is candidates[node]
-            return node
-
-        low, high = make_pod("low", priority=1), make_pod("high", priority=2)
-        assert chosen(n1=[high], n2=[low]) == "n2", "the lowest of the highest priorities"
-        many = [make_pod(f"l{i}", priority=1) for i in range(3)]
-        assert chosen(n1=[*many[:2], high], n2=[make_pod("h2", priority=2), low]) == "n2"
-        old, new = make_pod("old", created=1.0), make_pod("new", created=2.0)
-        assert chosen(n1=[old], n2=[new]) == "n2", "who has run for the shortest time"
-        assert chosen(n2=[make_pod("b")], n1=[make_pod("a")]) == "n1"
-
-    run(scenario())
-
-
-def test_only_what_was_answered_is_lost() -> None:
-    async def scenario() -> None:
-        rig = gang_of_four(minimum=3)
-        asked = {
-            NodeName("n1"): Candidate((PodUid("uid-g-0"),)),
-            NodeName("n2"): Candidate((PodUid("uid-g-2"),)),
+    def chosen(**nodes: list[Pod]) -> str:
+        for node, pods in nodes.items():
+            rig.store(*(replace(pod, node=NodeName(node), phase="Running") for pod in pods))
+        candidates = {
+            NodeName(node): Candidate(tuple(pod.uid for pod in pods))
+            for node, pods in nodes.items()
         }
-        verdict = rig.parts.preemption.guard(rig.api.pods["default/a"], asked)
-        assert list(verdict.nodes) == ["n1"]
-        assert rig.preempt("b", n1=["g-0"]) is None
+        pod = make_pod("p", scheduler=STOCK)
+        [(node, candidate)] = rig.parts.preemption.guard(pod, candidates).nodes.items()
+        assert candidate is candidates[node]
+        return node
 
-    run(scenario())
+    low, high = make_pod("low", priority=1), make_pod("high", priority=2)
+    assert chosen(n1=[high], n2=[low]) == "n2", "the lowest of the highest priorities"
+    many = [make_pod(f"l{i}", priority=1) for i in range(3)]
+    assert chosen(n1=[*many[:2], high], n2=[make_pod("h2", priority=2), low]) == "n2"
+    old, new = make_pod("old", created=1.0), make_pod("new", created=2.0)
+    assert chosen(n1=[old], n2=[new]) == "n2", "who has run for the shortest time"
+    assert chosen(n2=[make_pod("b")], n1=[make_pod("a")]) == "n1"
+
+
+async def test_only_what_was_answered_is_lost() -> None:
+    rig = gang_of_four(minimum=3)
+    asked = {
+        NodeName("n1"): Candidate((PodUid("uid-g-0"),)),
+        NodeName("n2"): Candidate((PodUid("uid-g-2"),)),
+    }
+    verdict = rig.parts.preemption.guard(rig.api.pods["default/a"], asked)
+    assert list(verdict.nodes) == ["n1"]
+    assert rig.preempt("b", n1=["g-0"]) is None
 
 
 # Bounds

@@ -16,53 +16,44 @@ from tests.service.rig import Rig
 from tests.service.virtual_time import START, advance, clock, run
 
 
-def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        times: list[float] = []
+async def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
+    rig = Rig()
+    times: list[float] = []
 
-        def note(_changed: Collection[GroupKey]) -> None:
-            times.append(round(clock() - START, 3))
+    def note(_changed: Collection[GroupKey]) -> None:
+        times.append(round(clock() - START, 3))
 
-        rig.planning.cycle.after.append(note)
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.5)
-        rig.node("n1")
-        await advance(0.1)
-        assert times == [0.02, 0.5]
-        await advance(2.4)
-        assert times == pytest.approx([0.02, 0.5, 1.5, 2.5])
-        running.cancel()
-
-    run(scenario())
+    rig.planning.cycle.after.append(note)
+    running = asyncio.create_task(rig.planning.loop.run())
+    await advance(0.5)
+    rig.node("n1")
+    await advance(0.1)
+    assert times == [0.02, 0.5]
+    await advance(2.4)
+    assert times == pytest.approx([0.02, 0.5, 1.5, 2.5])
+    running.cancel()
 
 
-def test_cycles_end_when_they_are_told_to_though_something_changes_at_that_moment() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.5)
-        rig.node("n1")
-        running.cancel()
-        await advance(1)
-        assert running.cancelled()
-
-    run(scenario())
+async def test_cycles_end_when_they_are_told_to_though_something_changes_at_that_moment() -> None:
+    rig = Rig()
+    running = asyncio.create_task(rig.planning.loop.run())
+    await advance(0.5)
+    rig.node("n1")
+    running.cancel()
+    await advance(1)
+    assert running.cancelled()
 
 
-def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.1)
-        before = rig.planning.log.cycles
-        for number in range(1000):
-            rig.node(f"n{number % 7}", cpu=1000 + number)
-            await asyncio.sleep(0.001)
-        assert 45 <= rig.planning.log.cycles - before <= 51
-        running.cancel()
-
-    run(scenario())
+async def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
+    rig = Rig()
+    running = asyncio.create_task(rig.planning.loop.run())
+    await advance(0.1)
+    before = rig.planning.log.cycles
+    for number in range(1000):
+        rig.node(f"n{number % 7}", cpu=1000 + number)
+        await asyncio.sleep(0.001)
+    assert 45 <= rig.planning.log.cycles - before <= 51
+    running.cancel()
 
 
 def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody_waits() -> None:
@@ -92,70 +83,61 @@ def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody
     run(scenario())
 
 
-def test_a_cycle_that_fails_stops_nothing(
+async def test_a_cycle_that_fails_stops_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.pod("p")
-        whole = plan_steps
+    rig = Rig()
+    rig.node("n1")
+    rig.pod("p")
+    whole = plan_steps
 
-        def broken(*_given: object, **_named: object) -> object:
-            raise ZeroDivisionError("oh")
+    def broken(*_given: object, **_named: object) -> object:
+        raise ZeroDivisionError("oh")
 
-        monkeypatch.setattr(planning_cycle, "plan_steps", broken)
-        running = asyncio.create_task(rig.planning.loop.run())
-        with caplog.at_level(logging.ERROR):
-            await advance(5)
-        assert {record.message for record in caplog.records} == {"planning cycle failed"}
-        assert 3 <= len(caplog.records) <= 6
-        rig.pod("asked")
-        assert rig.filter("asked") == Chosen(NodeName("n1")), "on demand"
-        monkeypatch.setattr(planning_cycle, "plan_steps", whole)
-        await advance(2)
-        assert rig.place("p") == "n1"
-        running.cancel()
-
-    run(scenario())
+    monkeypatch.setattr(planning_cycle, "plan_steps", broken)
+    running = asyncio.create_task(rig.planning.loop.run())
+    with caplog.at_level(logging.ERROR):
+        await advance(5)
+    assert {record.message for record in caplog.records} == {"planning cycle failed"}
+    assert 3 <= len(caplog.records) <= 6
+    rig.pod("asked")
+    assert rig.filter("asked") == Chosen(NodeName("n1")), "on demand"
+    monkeypatch.setattr(planning_cycle, "plan_steps", whole)
+    await advance(2)
+    assert rig.place("p") == "n1"
+    running.cancel()
 
 
 @pytest.mark.parametrize("fails", ["planning", "telling"])
-def test_what_changed_is_told_after_a_cycle_that_failed(
+async def test_what_changed_is_told_after_a_cycle_that_failed(
     monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.gang("waits", size=1)
-        rig.gang("g", size=1)
-        await rig.cycle()
-        told: list[GroupKey] = []
+    rig = Rig()
+    rig.node("n1")
+    rig.gang("waits", size=1)
+    rig.gang("g", size=1)
+    await rig.cycle()
+    told: list[GroupKey] = []
 
-        def broken(*_given: object, **_named: object) -> object:
-            raise ZeroDivisionError("oh")
+    def broken(*_given: object, **_named: object) -> object:
+        raise ZeroDivisionError("oh")
 
-        with monkeypatch.context() as patched:
-            if fails == "planning":
-                patched.setattr(planning_cycle, "plan_steps", broken)
-            else:
-                patched.setattr(rig.planning.cycle, "after", [broken])
-            rig.pod("more", group="waits")
-            rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
-            with pytest.raises(ZeroDivisionError):
-                await rig.cycle()
-        rig.planning.cycle.after.append(told.extend)
-        await rig.cycle()
-        assert rig.key("g") in told
-
-    run(scenario())
+    with monkeypatch.context() as patched:
+        if fails == "planning":
+            patched.setattr(planning_cycle, "plan_steps", broken)
+        else:
+            patched.setattr(rig.planning.cycle, "after", [broken])
+        rig.pod("more", group="waits")
+        rig.store(replace(rig.api.pods["default/g-0"], phase="Succeeded"))
+        with pytest.raises(ZeroDivisionError):
+            await rig.cycle()
+    rig.planning.cycle.after.append(told.extend)
+    await rig.cycle()
+    assert rig.key("g") in told
 
 
-def test_the_first_cycle_makes_it_ready() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        assert not rig.planning.leadership.first_cycle.is_set()
-        await rig.cycle()
-        assert rig.planning.leadership.first_cycle.is_set()
-
-    run(scenario())
+async def test_the_first_cycle_makes_it_ready() -> None:
+    rig = Rig()
+    assert not rig.planning.leadership.first_cycle.is_set()
+    await rig.cycle()
+    assert rig.planning.leadership.first_cycle.is_set()

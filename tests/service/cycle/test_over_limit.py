@@ -115,281 +115,230 @@ def test_a_held_gang_is_given_back_when_its_queue_is_lowered_and_runs_when_it_is
     run(scenario())
 
 
-def test_a_member_that_comes_after_that_finds_its_gang_given_back() -> None:
+async def test_a_member_that_comes_after_that_finds_its_gang_given_back() -> None:
     """The cycle begins at once, where there was none just before."""
 
-    async def scenario() -> None:
-        rig = small(4)
-        calls = await held_gang(rig)
-        with working(rig):
-            await advance(1.5)
-            limit(rig, 1)
-            rig.pod("g-3", group="g")
-            await settle()
-            last = rig.bind("g-3")
-            await settle()
-            assert [call.answer for call in calls] == [WHY] * 3
-            assert last.answer == "the place was given back; the pod is planned again"
-        assert not rig.api.bound()
-
-    run(scenario())
+    rig = small(4)
+    calls = await held_gang(rig)
+    with working(rig):
+        await advance(1.5)
+        limit(rig, 1)
+        rig.pod("g-3", group="g")
+        await settle()
+        last = rig.bind("g-3")
+        await settle()
+        assert [call.answer for call in calls] == [WHY] * 3
+        assert last.answer == "the place was given back; the pod is planned again"
+    assert not rig.api.bound()
 
 
-def test_a_gang_that_is_complete_before_the_next_cycle_goes() -> None:
+async def test_a_gang_that_is_complete_before_the_next_cycle_goes() -> None:
     """As it would if its queue were lowered so much later."""
 
-    async def scenario() -> None:
-        rig = small(4)
-        calls = await held_gang(rig)
-        rig.pod("g-3", group="g")
-        limit(rig, 1)
-        calls.append(rig.bind("g-3"))
-        await settle()
+    rig = small(4)
+    calls = await held_gang(rig)
+    rig.pod("g-3", group="g")
+    limit(rig, 1)
+    calls.append(rig.bind("g-3"))
+    await settle()
+    await rig.cycle()
+    assert [call.answer for call in calls] == [""] * 4
+
+
+async def test_nothing_is_given_back_while_the_limit_is_still_enough() -> None:
+    rig = small(8)
+    await held_gang(rig)
+    for cpu in (6, 4, None, 4):
+        limit(rig, cpu)
         await rig.cycle()
-        assert [call.answer for call in calls] == [""] * 4
-
-    run(scenario())
+        assert rig.has_reservations() == 4
 
 
-def test_nothing_is_given_back_while_the_limit_is_still_enough() -> None:
-    async def scenario() -> None:
-        rig = small(8)
-        await held_gang(rig)
-        for cpu in (6, 4, None, 4):
-            limit(rig, cpu)
-            await rig.cycle()
-            assert rig.has_reservations() == 4
+async def test_nobody_looks_when_a_status_is_written_or_a_gang_comes_and_is_bound() -> None:
+    rig = small(8)
+    await rig.cycle()
+    limit(rig, 8, allocated=make_amounts(cpu=4000))
+    names = gang(rig, "g", 2)
+    await rig.cycle()
+    bind_all(rig, names)
+    await settle()
+    rig.show_bindings()
+    assert not rig.cache.signals.overfull
 
-    run(scenario())
+
+async def test_room_for_members_that_do_not_exist_yet_is_given_back() -> None:
+    rig = small()
+    wants = make_amounts(cpu=3000)
+    gang(rig, "g", 3, pods=0, min_resources=wants, phase=GroupPhase.PENDING)
+    await rig.cycle()
+    assert rig.has_reservations() == 3
+    limit(rig, 2)
+    await rig.cycle()
+    assert rig.has_reservations() == 0
+    await advance(2)
+    await rig.cycle()
+    assert rig.has_reservations() == 0, "it would be taken again and again"
+    assert rig.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
+    limit(rig, 3)
+    await rig.cycle()
+    assert rig.has_reservations() == 3
 
 
-def test_nobody_looks_when_a_status_is_written_or_a_gang_comes_and_is_bound() -> None:
-    async def scenario() -> None:
-        rig = small(8)
+async def test_the_latest_planned_goes_first_and_no_more_than_must() -> None:
+    rig = small(6)
+    for name in ("first", "second", "third"):
+        gang(rig, name, 2)
         await rig.cycle()
-        limit(rig, 8, allocated=make_amounts(cpu=4000))
-        names = gang(rig, "g", 2)
-        await rig.cycle()
-        bind_all(rig, names)
-        await settle()
-        rig.show_bindings()
-        assert not rig.cache.signals.overfull
-
-    run(scenario())
+        await advance(1)
+    limit(rig, 5)
+    await rig.cycle()
+    assert place_all(rig, "first-0", "second-0", "third-0") == [True, True, False]
+    limit(rig, 2)
+    await rig.cycle()
+    assert place_all(rig, "first-0", "second-0", "third-0") == [True, False, False]
 
 
-def test_room_for_members_that_do_not_exist_yet_is_given_back() -> None:
-    async def scenario() -> None:
-        rig = small()
-        wants = make_amounts(cpu=3000)
-        gang(rig, "g", 3, pods=0, min_resources=wants, phase=GroupPhase.PENDING)
-        await rig.cycle()
-        assert rig.has_reservations() == 3
-        limit(rig, 2)
-        await rig.cycle()
-        assert rig.has_reservations() == 0
-        await advance(2)
-        await rig.cycle()
-        assert rig.has_reservations() == 0, "it would be taken again and again"
-        assert rig.refusals[rig.key("g")].cause is Cause.QUEUE_QUOTA
-        limit(rig, 3)
-        await rig.cycle()
-        assert rig.has_reservations() == 3
-
-    run(scenario())
+async def test_pods_that_somebody_else_bound_push_out_what_is_only_planned() -> None:
+    rig = small(3)
+    names = gang(rig, "g", 2)
+    await rig.cycle()
+    gang(rig, "other", 0)
+    rig.pod("other-0", group="other", node=NodeName("n1"), phase="Running")
+    await rig.cycle()
+    assert place_all(rig, *names) == [True, True]
+    rig.pod("other-1", group="other", node=NodeName("n1"), phase="Running")
+    await rig.cycle()
+    assert place_all(rig, *names) == [False, False]
 
 
-def test_the_latest_planned_goes_first_and_no_more_than_must() -> None:
-    async def scenario() -> None:
-        rig = small(6)
-        for name in ("first", "second", "third"):
-            gang(rig, name, 2)
-            await rig.cycle()
-            await advance(1)
-        limit(rig, 5)
-        await rig.cycle()
-        assert place_all(rig, "first-0", "second-0", "third-0") == [True, True, False]
-        limit(rig, 2)
-        await rig.cycle()
-        assert place_all(rig, "first-0", "second-0", "third-0") == [True, False, False]
-
-    run(scenario())
+async def test_a_single_pod_that_moves_into_the_queue_pushes_out_what_is_only_planned() -> None:
+    rig = small(3)
+    run_alone(rig, queue="wide")
+    names = gang(rig, "g", 2)
+    await rig.cycle()
+    await rig.cycle()
+    assert place_all(rig, *names) == [True, True]
+    run_alone(rig, queue="small")
+    await rig.cycle()
+    assert place_all(rig, *names) == [False, False]
 
 
-def test_pods_that_somebody_else_bound_push_out_what_is_only_planned() -> None:
-    async def scenario() -> None:
-        rig = small(3)
-        names = gang(rig, "g", 2)
-        await rig.cycle()
-        gang(rig, "other", 0)
-        rig.pod("other-0", group="other", node=NodeName("n1"), phase="Running")
-        await rig.cycle()
-        assert place_all(rig, *names) == [True, True]
-        rig.pod("other-1", group="other", node=NodeName("n1"), phase="Running")
-        await rig.cycle()
-        assert place_all(rig, *names) == [False, False]
-
-    run(scenario())
+async def test_a_queue_above_is_lowered() -> None:
+    rig = small(8)
+    assert rig.parts.configuration.load(TREE)
+    limit(rig, 8, "top")
+    limit(rig, None, parent=QueueName("top"))
+    limit(rig, None, "other", parent=QueueName("top"))
+    names = gang(rig, "g", 2)
+    later = gang(rig, "later", 2, queue=QueueName("other"), created=1.0)
+    await rig.cycle()
+    limit(rig, 3, "top")
+    await rig.cycle()
+    assert place_all(rig, *names, *later) == [True, True, False, False]
 
 
-def test_a_single_pod_that_moves_into_the_queue_pushes_out_what_is_only_planned() -> None:
-    async def scenario() -> None:
-        rig = small(3)
-        run_alone(rig, queue="wide")
-        names = gang(rig, "g", 2)
-        await rig.cycle()
-        await rig.cycle()
-        assert place_all(rig, *names) == [True, True]
-        run_alone(rig, queue="small")
-        await rig.cycle()
-        assert place_all(rig, *names) == [False, False]
-
-    run(scenario())
+async def test_limits_that_a_new_configuration_counts_apply_to_what_was_reserved() -> None:
+    rig = small(1)
+    without = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'
+    assert rig.parts.configuration.load(without)
+    names = gang(rig, "g", 2)
+    await rig.cycle()
+    assert place_all(rig, *names) == [True, True]
+    assert rig.parts.configuration.load(TREE)
+    await rig.cycle()
+    assert place_all(rig, *names) == [False, False]
 
 
-def test_a_queue_above_is_lowered() -> None:
-    async def scenario() -> None:
-        rig = small(8)
-        assert rig.parts.configuration.load(TREE)
-        limit(rig, 8, "top")
-        limit(rig, None, parent=QueueName("top"))
-        limit(rig, None, "other", parent=QueueName("top"))
-        names = gang(rig, "g", 2)
-        later = gang(rig, "later", 2, queue=QueueName("other"), created=1.0)
-        await rig.cycle()
-        limit(rig, 3, "top")
-        await rig.cycle()
-        assert place_all(rig, *names, *later) == [True, True, False, False]
-
-    run(scenario())
-
-
-def test_limits_that_a_new_configuration_counts_apply_to_what_was_reserved() -> None:
-    async def scenario() -> None:
-        rig = small(1)
-        without = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'
-        assert rig.parts.configuration.load(without)
-        names = gang(rig, "g", 2)
-        await rig.cycle()
-        assert place_all(rig, *names) == [True, True]
-        assert rig.parts.configuration.load(TREE)
-        await rig.cycle()
-        assert place_all(rig, *names) == [False, False]
-
-    run(scenario())
-
-
-def test_what_a_queue_deserves_is_no_limit() -> None:
+async def test_what_a_queue_deserves_is_no_limit() -> None:
     """It shrinks when others come."""
 
-    async def scenario() -> None:
-        rig = small(32)
-        names = gang(rig, "g", 24)
-        await rig.cycle()
-        gang(rig, "rival", 24, queue=QueueName("default"))
-        rig.cache.signals.overfull = True
-        await rig.cycle()
-        assert all(place_all(rig, *names))
-
-    run(scenario())
+    rig = small(32)
+    names = gang(rig, "g", 24)
+    await rig.cycle()
+    gang(rig, "rival", 24, queue=QueueName("default"))
+    rig.cache.signals.overfull = True
+    await rig.cycle()
+    assert all(place_all(rig, *names))
 
 
-def test_a_gang_whose_bindings_are_under_way_goes_on() -> None:
-    async def scenario() -> None:
-        rig = small()
-        names = gang(rig, "g", 3)
-        await rig.cycle()
-        rig.api.slow = asyncio.Event()
-        calls = bind_all(rig, names)
-        await settle()
-        limit(rig, 1)
-        await rig.cycle()
-        rig.api.slow.set()
-        await settle()
-        assert [call.answer for call in calls] == [""] * 3
-
-    run(scenario())
+async def test_a_gang_whose_bindings_are_under_way_goes_on() -> None:
+    rig = small()
+    names = gang(rig, "g", 3)
+    await rig.cycle()
+    rig.api.slow = asyncio.Event()
+    calls = bind_all(rig, names)
+    await settle()
+    limit(rig, 1)
+    await rig.cycle()
+    rig.api.slow.set()
+    await settle()
+    assert [call.answer for call in calls] == [""] * 3
 
 
-def test_the_rest_of_a_gang_that_is_bound_in_part_keeps_its_places() -> None:
-    async def scenario() -> None:
-        rig = small()
-        rest = running(rig, "g", minimum=3, waiting=2)
-        await rig.cycle()
-        limit(rig, 1)
-        await rig.cycle()
-        assert place_all(rig, *rest) == [True, True]
-
-    run(scenario())
+async def test_the_rest_of_a_gang_that_is_bound_in_part_keeps_its_places() -> None:
+    rig = small()
+    rest = running(rig, "g", minimum=3, waiting=2)
+    await rig.cycle()
+    limit(rig, 1)
+    await rig.cycle()
+    assert place_all(rig, *rest) == [True, True]
 
 
-def test_members_beyond_the_minimum_of_a_gang_that_runs_go_one_by_one() -> None:
-    async def scenario() -> None:
-        rig = small(8)
-        extras = running(rig, "g", minimum=1, waiting=4)
-        await rig.cycle()
-        before = released()
-        limit(rig, 3)
-        await rig.cycle()
-        assert place_all(rig, *extras) == [True, True, False, False]
-        assert released() == before, "the gang was not"
-
-    run(scenario())
+async def test_members_beyond_the_minimum_of_a_gang_that_runs_go_one_by_one() -> None:
+    rig = small(8)
+    extras = running(rig, "g", minimum=1, waiting=4)
+    await rig.cycle()
+    before = released()
+    limit(rig, 3)
+    await rig.cycle()
+    assert place_all(rig, *extras) == [True, True, False, False]
+    assert released() == before, "the gang was not"
 
 
-def test_members_beyond_the_minimum_are_looked_at_again_when_that_is_there() -> None:
+async def test_members_beyond_the_minimum_are_looked_at_again_when_that_is_there() -> None:
     """Before, nobody knows which of them will be the minimum."""
 
-    async def scenario() -> None:
-        rig = small(8)
-        others = running(rig, "g", minimum=2, waiting=2)
-        await rig.cycle()
-        limit(rig, 2)
-        await rig.cycle()
-        assert place_all(rig, *others) == [True, True]
-        rig.bind("g-1")
-        await settle()
-        rig.show_bindings()
-        await rig.cycle()
-        assert place_all(rig, "g-2") == [False]
-
-    run(scenario())
+    rig = small(8)
+    others = running(rig, "g", minimum=2, waiting=2)
+    await rig.cycle()
+    limit(rig, 2)
+    await rig.cycle()
+    assert place_all(rig, *others) == [True, True]
+    rig.bind("g-1")
+    await settle()
+    rig.show_bindings()
+    await rig.cycle()
+    assert place_all(rig, "g-2") == [False]
 
 
-def test_a_queue_that_runs_too_much_is_not_looked_at_for_what_others_do() -> None:
-    async def scenario() -> None:
-        rig = small(3)
-        for name in ("small", "default"):
-            running(rig, name, minimum=2, waiting=1, queue=name)
-        await rig.cycle()
-        assert place_all(rig, "small-1", "default-1") == [True, True]
-        limit(rig, 1)
-        await rig.cycle()
-        assert rig.cache.signals.overfull, "its rest is on its way"
-        rig.bind("small-1")
-        await settle()
-        rig.show_bindings()
-        await rig.cycle()
-        assert not rig.cache.signals.overfull
-
-    run(scenario())
+async def test_a_queue_that_runs_too_much_is_not_looked_at_for_what_others_do() -> None:
+    rig = small(3)
+    for name in ("small", "default"):
+        running(rig, name, minimum=2, waiting=1, queue=name)
+    await rig.cycle()
+    assert place_all(rig, "small-1", "default-1") == [True, True]
+    limit(rig, 1)
+    await rig.cycle()
+    assert rig.cache.signals.overfull, "its rest is on its way"
+    rig.bind("small-1")
+    await settle()
+    rig.show_bindings()
+    await rig.cycle()
+    assert not rig.cache.signals.overfull
 
 
-def test_a_gang_whose_bindings_all_failed_is_looked_at_again() -> None:
-    async def scenario() -> None:
-        rig = small(3, Limits(bind_patience_s=1.0))
-        names = gang(rig, "g", 2)
-        await rig.cycle()
-        rig.api.fails["bind"] += [FAILING] * 100
-        calls = bind_all(rig, names)
-        await settle()
-        limit(rig, 1)
-        await rig.cycle()
-        assert place_all(rig, *names) == [True, True]
-        await advance(3)
-        await settle()
-        assert all(call.done and call.answer for call in calls)
-        await rig.cycle()
-        assert place_all(rig, *names) == [False, False]
-
-    run(scenario())
+async def test_a_gang_whose_bindings_all_failed_is_looked_at_again() -> None:
+    rig = small(3, Limits(bind_patience_s=1.0))
+    names = gang(rig, "g", 2)
+    await rig.cycle()
+    rig.api.fails["bind"] += [FAILING] * 100
+    calls = bind_all(rig, names)
+    await settle()
+    limit(rig, 1)
+    await rig.cycle()
+    assert place_all(rig, *names) == [True, True]
+    await advance(3)
+    await settle()
+    assert all(call.done and call.answer for call in calls)
+    await rig.cycle()
+    assert place_all(rig, *names) == [False, False]

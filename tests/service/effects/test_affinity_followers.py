@@ -11,7 +11,7 @@ from app.service.effects.affinity_followers import AffinityFollowers
 from app.service.telling.explanations import slots_to_pin
 from tests.builders import make_shape
 from tests.service.rig import GONE, Rig, running, working
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 HOST = "kubernetes.io/hostname"
 SERVER = {"part": "server"}
@@ -43,111 +43,93 @@ def told(rig: Rig, verb: str) -> set[str]:
     return {write.target.partition("/")[2] for write in rig.api.of(verb)}
 
 
-def test_gates_of_workers_open_when_their_server_is_at_bind() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        gang(rig, gated=True)
-        with working(rig):
-            await advance(3)
-            assert {rig.place(name) for name in ("w0", "w1", "server")} == {rig.place("server")}
-            assert told(rig, "patch") == {"server"}
-            rig.store(replace(rig.api.pods["default/server"], gates=()))
-            call = rig.bind("server")
-            await advance(0.1)
-            assert told(rig, "patch") == {"server", "w0", "w1"}
-            assert not call.done
-
-    run(scenario())
+async def test_gates_of_workers_open_when_their_server_is_at_bind() -> None:
+    rig = Rig()
+    gang(rig, gated=True)
+    with working(rig):
+        await advance(3)
+        assert {rig.place(name) for name in ("w0", "w1", "server")} == {rig.place("server")}
+        assert told(rig, "patch") == {"server"}
+        rig.store(replace(rig.api.pods["default/server"], gates=()))
+        call = rig.bind("server")
+        await advance(0.1)
+        assert told(rig, "patch") == {"server", "w0", "w1"}
+        assert not call.done
 
 
-def test_workers_without_a_gate_are_woken_by_label_when_their_server_is_at_bind() -> None:
+async def test_workers_without_a_gate_are_woken_by_label_when_their_server_is_at_bind() -> None:
     """kube-scheduler has refused them by its own rule: it asks nobody, and heeds no annotation."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        gang(rig, gated=False)
-        with working(rig):
-            await advance(3)
-            assert not rig.api.of("wake by label")
-            rig.bind("server")
-            await advance(0.1)
-            assert told(rig, "wake by label") == {"w0", "w1"}
-            await advance(3)
-            assert len(rig.api.of("wake by label")) == 2
-            assert isinstance(rig.filter("w0"), Chosen)
-
-    run(scenario())
+    rig = Rig()
+    gang(rig, gated=False)
+    with working(rig):
+        await advance(3)
+        assert not rig.api.of("wake by label")
+        rig.bind("server")
+        await advance(0.1)
+        assert told(rig, "wake by label") == {"w0", "w1"}
+        await advance(3)
+        assert len(rig.api.of("wake by label")) == 2
+        assert isinstance(rig.filter("w0"), Chosen)
 
 
-def test_workers_of_a_server_that_is_made_anew_wait_for_the_new_one() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        gang(rig, gated=True)
-        with working(rig):
-            await advance(1)
-            rig.delete("server")
-            await advance(1)
-            rig.pod("again", group="g", labels=SERVER)
-            await advance(1)
-            assert told(rig, "patch") == {"server"}
-            rig.bind("again")
-            await advance(0.1)
-            assert told(rig, "patch") == {"server", "w0", "w1"}
-
-    run(scenario())
+async def test_workers_of_a_server_that_is_made_anew_wait_for_the_new_one() -> None:
+    rig = Rig()
+    gang(rig, gated=True)
+    with working(rig):
+        await advance(1)
+        rig.delete("server")
+        await advance(1)
+        rig.pod("again", group="g", labels=SERVER)
+        await advance(1)
+        assert told(rig, "patch") == {"server"}
+        rig.bind("again")
+        await advance(0.1)
+        assert told(rig, "patch") == {"server", "w0", "w1"}
 
 
-def test_a_worker_whose_gate_could_not_be_opened_is_told_again() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        gang(rig, gated=True)
-        with working(rig):
-            await advance(1)
-            rig.api.fails["patch"] = [GONE, GONE]
-            rig.bind("server")
-            await advance(20)
-            assert told(rig, "patch") == {"server", "w0", "w1"}
-
-    run(scenario())
+async def test_a_worker_whose_gate_could_not_be_opened_is_told_again() -> None:
+    rig = Rig()
+    gang(rig, gated=True)
+    with working(rig):
+        await advance(1)
+        rig.api.fails["patch"] = [GONE, GONE]
+        rig.bind("server")
+        await advance(20)
+        assert told(rig, "patch") == {"server", "w0", "w1"}
 
 
-def test_places_kept_for_followers_are_not_pinned_to() -> None:
+async def test_places_kept_for_followers_are_not_pinned_to() -> None:
     """Pods that are created pinned have no gate: kube-scheduler would refuse them at once."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", "n2")
-        rig.group("g", minimum=4, role_minimum={"server": 1, "worker": 3})
-        for name, labels, shape in (("worker", WORKER, worker_shape()), ("server", SERVER, None)):
-            fields = {} if shape is None else {"shape": shape}
-            role = {TASK_SPEC: name}
-            rig.pod(name, group="g", gates=(GATE,), labels=labels, annotations=role, **fields)
-        await rig.cycle()
+    rig = Rig()
+    rig.node("n1", "n2")
+    rig.group("g", minimum=4, role_minimum={"server": 1, "worker": 3})
+    for name, labels, shape in (("worker", WORKER, worker_shape()), ("server", SERVER, None)):
+        fields = {} if shape is None else {"shape": shape}
+        role = {TASK_SPEC: name}
+        rig.pod(name, group="g", gates=(GATE,), labels=labels, annotations=role, **fields)
+    await rig.cycle()
+    await settle()
+    group = rig.cache.groups[rig.key("g")]
+    assert {slot.role for slot in group.slots.values()} == {"worker"}
+    assert slots_to_pin(rig.cache, group) == {}
+    rig.bind("server")
+    await settle()
+    assert slots_to_pin(rig.cache, group) == {"worker": (rig.place("server"),) * 2}
+
+
+async def test_groups_that_are_gone_are_forgotten() -> None:
+    rig = Rig()
+    gang(rig, gated=True)
+    group = rig.cache.groups[rig.key("g")].pod_group
+    await rig.cycle()
+    following = AffinityFollowers(rig.cache, tell=lambda _: None, failed=log_failure)
+    with running(following.run()):
+        following.look(rig.key("g"))
         await settle()
-        group = rig.cache.groups[rig.key("g")]
-        assert {slot.role for slot in group.slots.values()} == {"worker"}
-        assert slots_to_pin(rig.cache, group) == {}
-        rig.bind("server")
-        await settle()
-        assert slots_to_pin(rig.cache, group) == {"worker": (rig.place("server"),) * 2}
-
-    run(scenario())
-
-
-def test_groups_that_are_gone_are_forgotten() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        gang(rig, gated=True)
-        group = rig.cache.groups[rig.key("g")].pod_group
-        await rig.cycle()
-        following = AffinityFollowers(rig.cache, tell=lambda _: None, failed=log_failure)
-        with running(following.run()):
-            following.look(rig.key("g"))
-            await settle()
-            assert len(following) == 1
-            rig.delete("server", "w0", "w1")
-            rig.unsee("podgroups", group)
-            following.after_cycle([rig.key("g")])
-            assert len(following) == 0
-
-    run(scenario())
+        assert len(following) == 1
+        rig.delete("server", "w0", "w1")
+        rig.unsee("podgroups", group)
+        following.after_cycle([rig.key("g")])
+        assert len(following) == 0

@@ -41,92 +41,73 @@ def waits(rig: Rig, size: int = 2, name: str = "g") -> None:
     rig.gang(name, size=size, gated=True)
 
 
-def test_a_pod_that_waits_has_one_event_in_the_words_of_its_group() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        small(rig)
-        waits(rig)
-        with working(rig):
-            await advance(TOLD_S)
-            sentence = (
-                "queue default: cpu asked 2, free 1 of 1; never: more than the queue may hold"
-            )
-            assert told(rig, "g-0") == told(rig, "g-1") == [sentence]
-            assert sentence in next(e.message for e in rig.api.events if e.event_type == "Warning")
-            await advance(600)
-            assert len(told(rig)) == 2
-
-    run(scenario())
+async def test_a_pod_that_waits_has_one_event_in_the_words_of_its_group() -> None:
+    rig = Rig()
+    rig.node("n1")
+    small(rig)
+    waits(rig)
+    with working(rig):
+        await advance(TOLD_S)
+        sentence = "queue default: cpu asked 2, free 1 of 1; never: more than the queue may hold"
+        assert told(rig, "g-0") == told(rig, "g-1") == [sentence]
+        assert sentence in next(e.message for e in rig.api.events if e.event_type == "Warning")
+        await advance(600)
+        assert len(told(rig)) == 2
 
 
-def test_a_pod_that_waits_for_a_moment_only_has_none() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        small(rig)
-        waits(rig)
-        with working(rig):
-            await advance(FIRST_AFTER_S / 2)
+async def test_a_pod_that_waits_for_a_moment_only_has_none() -> None:
+    rig = Rig()
+    rig.node("n1")
+    small(rig)
+    waits(rig)
+    with working(rig):
+        await advance(FIRST_AFTER_S / 2)
+        rig.queue(make_queue("default"))
+        await advance(60)
+    assert told(rig) == []
+
+
+async def test_a_new_cause_is_told_and_new_numbers_are_not() -> None:
+    rig = Rig()
+    rig.node("n1")
+    small(rig)
+    rig.gang("g", size=2, gated=True, shape=make_shape(cpu=5000))
+    with working(rig):
+        await advance(TOLD_S)
+        small(rig, 2000)
+        await advance(CHANGED_EVERY_S)
+        assert len(told(rig, "g-0")) == 1
+        rig.queue(make_queue("default"))
+        await advance(CHANGED_EVERY_S)
+    first, second = told(rig, "g-0")
+    assert first.startswith("queue default: cpu asked 10, free 1 of 1")
+    assert "free 8 of 8" in second or "free 3 of 8" in second
+
+
+async def test_a_cause_that_comes_and_goes_is_told_now_and_then() -> None:
+    rig = Rig()
+    rig.node("n1")
+    rig.gang("g", size=2, gated=True, shape=make_shape(cpu=5000))
+    with working(rig):
+        for _ in range(30):
+            small(rig)
+            await advance(1)
             rig.queue(make_queue("default"))
-            await advance(60)
-        assert told(rig) == []
-
-    run(scenario())
+            await advance(1)
+    assert len(told(rig, "g-0")) <= 60 / CHANGED_EVERY_S + 1
 
 
-def test_a_new_cause_is_told_and_new_numbers_are_not() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        small(rig)
-        rig.gang("g", size=2, gated=True, shape=make_shape(cpu=5000))
-        with working(rig):
-            await advance(TOLD_S)
-            small(rig, 2000)
-            await advance(CHANGED_EVERY_S)
-            assert len(told(rig, "g-0")) == 1
-            rig.queue(make_queue("default"))
-            await advance(CHANGED_EVERY_S)
-        first, second = told(rig, "g-0")
-        assert first.startswith("queue default: cpu asked 10, free 1 of 1")
-        assert "free 8 of 8" in second or "free 3 of 8" in second
-
-    run(scenario())
-
-
-def test_a_cause_that_comes_and_goes_is_told_now_and_then() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.gang("g", size=2, gated=True, shape=make_shape(cpu=5000))
-        with working(rig):
-            for _ in range(30):
-                small(rig)
-                await advance(1)
-                rig.queue(make_queue("default"))
-                await advance(1)
-        assert len(told(rig, "g-0")) <= 60 / CHANGED_EVERY_S + 1
-
-    run(scenario())
-
-
-def test_it_is_told_again_before_the_api_server_has_forgotten_it() -> None:
-    async def scenario() -> None:
-        api, pod = FakeApi(), make_pod("p")
-        refusal = Refusal(Cause.NO_NODE_FITS)
-        events = PodEvents(
-            lambda _uid: (pod, refusal), events=api, clock=clock, failed=lambda *_: None
-        )
-        work = asyncio.create_task(events.run())
-        events.ask(pod.uid, rank=0)
-        await advance(AGAIN_EVERY_S)
-        assert len(api.events) == 1
-        await advance(TOLD_S + 1)
-        assert len(api.events) == 2
-        work.cancel()
-
-    run(scenario())
+async def test_it_is_told_again_before_the_api_server_has_forgotten_it() -> None:
+    api, pod = FakeApi(), make_pod("p")
+    refusal = Refusal(Cause.NO_NODE_FITS)
+    events = PodEvents(lambda _uid: (pod, refusal), events=api, clock=clock, failed=lambda *_: None)
+    work = asyncio.create_task(events.run())
+    events.ask(pod.uid, rank=0)
+    await advance(AGAIN_EVERY_S)
+    assert len(api.events) == 1
+    await advance(TOLD_S + 1)
+    assert len(api.events) == 2
+    work.cancel()
 
 
 def test_the_members_of_a_gang_are_told_one_after_another_and_the_first_of_each_at_once() -> None:
@@ -146,56 +127,44 @@ def test_the_members_of_a_gang_are_told_one_after_another_and_the_first_of_each_
     run(scenario())
 
 
-def test_a_pod_in_the_scheduler_s_queue_has_none_of_ours() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        small(rig)
-        rig.gang("g", size=2, gated=False)
-        with working(rig):
-            await advance(60)
-        assert told(rig) == []
-
-    run(scenario())
+async def test_a_pod_in_the_scheduler_s_queue_has_none_of_ours() -> None:
+    rig = Rig()
+    rig.node("n1")
+    small(rig)
+    rig.gang("g", size=2, gated=False)
+    with working(rig):
+        await advance(60)
+    assert told(rig) == []
 
 
-def test_a_pod_whose_group_is_missing_is_told_when_it_does_not_come() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        with working(rig):
-            for name in ("late", "never"):
-                rig.pod(f"{name}-0", group=name, gates=(GATE,), created=clock())
-            await advance(1)
-            rig.group("late", minimum=1)
-            await advance(MISSING_AFTER_S + 1)
-        assert told(rig) == ["default/never: waiting for the pod group to exist"]
-
-    run(scenario())
+async def test_a_pod_whose_group_is_missing_is_told_when_it_does_not_come() -> None:
+    rig = Rig()
+    rig.node("n1")
+    with working(rig):
+        for name in ("late", "never"):
+            rig.pod(f"{name}-0", group=name, gates=(GATE,), created=clock())
+        await advance(1)
+        rig.group("late", minimum=1)
+        await advance(MISSING_AFTER_S + 1)
+    assert told(rig) == ["default/never: waiting for the pod group to exist"]
 
 
-def test_an_event_that_could_not_be_written_comes_back() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
+async def test_an_event_that_could_not_be_written_comes_back() -> None:
+    rig = Rig()
+    rig.node("n1")
+    rig.pod("p", gates=(GATE,), shape=make_shape(cpu=50_000))
+    rig.api.fails["event"] = [FAILING] * 3
+    with working(rig):
+        await advance(10)
+    assert len(told(rig, "p")) == 1
+
+
+async def test_a_replica_that_stands_by_tells_nothing() -> None:
+    rig = replica()
+    lead(rig, "host-a")
+    with working(rig):
         rig.pod("p", gates=(GATE,), shape=make_shape(cpu=50_000))
-        rig.api.fails["event"] = [FAILING] * 3
-        with working(rig):
-            await advance(10)
-        assert len(told(rig, "p")) == 1
-
-    run(scenario())
-
-
-def test_a_replica_that_stands_by_tells_nothing() -> None:
-    async def scenario() -> None:
-        rig = replica()
-        lead(rig, "host-a")
-        with working(rig):
-            rig.pod("p", gates=(GATE,), shape=make_shape(cpu=50_000))
-            await advance(1)
-            lead(rig, "host-b")
-            await advance(60)
-        assert told(rig) == []
-
-    run(scenario())
+        await advance(1)
+        lead(rig, "host-b")
+        await advance(60)
+    assert told(rig) == []

@@ -52,21 +52,20 @@ def too_big(
 
 
 @pytest.mark.parametrize("gates", [(GATE,), (QUEUE_GATE,), (QUEUE_GATE, GATE)])
-def test_gates_open_without_a_place_when_only_nodes_are_missing(gates: tuple[str, ...]) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        names = too_big(rig, gates=gates)
-        with working(rig):
-            await advance(1)
-            assert sorted(opened(rig)) == names
-            assert "matchFields" not in str(rig.api.of("patch"))
-            ungate(rig, *names)
-            await advance(10)
+async def test_gates_open_without_a_place_when_only_nodes_are_missing(
+    gates: tuple[str, ...],
+) -> None:
+    rig = Rig()
+    names = too_big(rig, gates=gates)
+    with working(rig):
+        await advance(1)
         assert sorted(opened(rig)) == names
-        assert isinstance(rig.filter("g-0"), Wait)
-        assert not rig.has_reservations()
-
-    run(scenario())
+        assert "matchFields" not in str(rig.api.of("patch"))
+        ungate(rig, *names)
+        await advance(10)
+    assert sorted(opened(rig)) == names
+    assert isinstance(rig.filter("g-0"), Wait)
+    assert not rig.has_reservations()
 
 
 def test_a_gate_that_is_open_is_not_opened_again_for_a_place_while_the_watch_is_late() -> None:
@@ -89,17 +88,14 @@ def test_a_gate_that_is_open_is_not_opened_again_for_a_place_while_the_watch_is_
 @pytest.mark.parametrize(
     ("gates", "annotations"), [((GATE,), {}), ((QUEUE_GATE,), {}), ((GATE, "other.io/gate"), ASKS)]
 )
-def test_pods_that_do_not_ask_or_that_others_hold_stay_behind_their_gates(
+async def test_pods_that_do_not_ask_or_that_others_hold_stay_behind_their_gates(
     gates: tuple[str, ...], annotations: dict[str, str]
 ) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        too_big(rig, gates=gates, annotations=annotations)
-        with working(rig):
-            await advance(10)
-        assert not opened(rig)
-
-    run(scenario())
+    rig = Rig()
+    too_big(rig, gates=gates, annotations=annotations)
+    with working(rig):
+        await advance(10)
+    assert not opened(rig)
 
 
 def test_gates_stay_while_the_queue_has_no_room_and_what_was_said_of_it_goes_with_them() -> None:
@@ -119,89 +115,71 @@ def test_gates_stay_while_the_queue_has_no_room_and_what_was_said_of_it_goes_wit
     run(scenario())
 
 
-def test_a_pod_that_was_shown_gets_the_node_that_comes() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        names = too_big(rig)
-        with working(rig):
-            await advance(1)
-            ungate(rig, *names)
-            await advance(1)
-            assert all(isinstance(rig.filter(name), Wait) for name in names)
-            rig.node("n2")
-            await advance(1)
-        assert sorted(write.target for write in rig.api.of("wake")) == sorted(
-            f"default/{name}" for name in names
-        )
-        assert all(isinstance(rig.filter(name), Chosen) for name in names)
-
-    run(scenario())
+async def test_a_pod_that_was_shown_gets_the_node_that_comes() -> None:
+    rig = Rig()
+    names = too_big(rig)
+    with working(rig):
+        await advance(1)
+        ungate(rig, *names)
+        await advance(1)
+        assert all(isinstance(rig.filter(name), Wait) for name in names)
+        rig.node("n2")
+        await advance(1)
+    assert sorted(write.target for write in rig.api.of("wake")) == sorted(
+        f"default/{name}" for name in names
+    )
+    assert all(isinstance(rig.filter(name), Chosen) for name in names)
 
 
-def test_a_crowd_of_shown_pods_is_told_to_wait_and_not_an_error() -> None:
+async def test_a_crowd_of_shown_pods_is_told_to_wait_and_not_an_error() -> None:
     """Autoscalers look at pods that are unschedulable, not at those with a scheduler's error."""
 
-    async def scenario() -> None:
-        rig = Rig(Limits(protect_above=1))
-        names = too_big(rig, gates=())
-        rig.pod("alone", shape=make_shape(cpu=9000))
-        await rig.cycle()
-        assert all(isinstance(rig.filter(name), Wait) for name in names)
-        assert isinstance(rig.filter("alone"), Protect)
-        rig.queue(make_queue("default", state=QueueState.CLOSED))
-        await rig.cycle()
-        assert all(isinstance(rig.filter(name), Protect) for name in names), "no node would help"
-
-    run(scenario())
+    rig = Rig(Limits(protect_above=1))
+    names = too_big(rig, gates=())
+    rig.pod("alone", shape=make_shape(cpu=9000))
+    await rig.cycle()
+    assert all(isinstance(rig.filter(name), Wait) for name in names)
+    assert isinstance(rig.filter("alone"), Protect)
+    rig.queue(make_queue("default", state=QueueState.CLOSED))
+    await rig.cycle()
+    assert all(isinstance(rig.filter(name), Protect) for name in names), "no node would help"
 
 
 @pytest.mark.parametrize("error", [FAILING, CONFLICT])
 @pytest.mark.parametrize("verb", ["patch", "pod-status"])
-def test_a_write_that_fails_is_repeated(verb: str, error: Exception) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        names = too_big(rig)
-        rig.api.fails[verb] += [error]  # type: ignore[list-item]
-        with working(rig):
-            await advance(10)
-        assert set(opened(rig)) == set(names)
-
-    run(scenario())
+async def test_a_write_that_fails_is_repeated(verb: str, error: Exception) -> None:
+    rig = Rig()
+    names = too_big(rig)
+    rig.api.fails[verb] += [error]  # type: ignore[list-item]
+    with working(rig):
+        await advance(10)
+    assert set(opened(rig)) == set(names)
 
 
-def test_a_pod_that_is_gone_is_left() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        too_big(rig)
-        rig.api.fails["pod-status"] += [GONE]
-        with working(rig):
-            await settle()
-            await advance(0.5)
-        assert len(opened(rig)) == 1
-
-    run(scenario())
+async def test_a_pod_that_is_gone_is_left() -> None:
+    rig = Rig()
+    too_big(rig)
+    rig.api.fails["pod-status"] += [GONE]
+    with working(rig):
+        await settle()
+        await advance(0.5)
+    assert len(opened(rig)) == 1
 
 
-def test_a_gate_that_is_still_there_long_after_is_removed_again() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        names = too_big(rig)
-        with working(rig):
-            await advance(4)
-            assert sorted(opened(rig)) == names
-            await advance(3)
-        assert sorted(opened(rig)) == sorted(names * 2)
-
-    run(scenario())
+async def test_a_gate_that_is_still_there_long_after_is_removed_again() -> None:
+    rig = Rig()
+    names = too_big(rig)
+    with working(rig):
+        await advance(4)
+        assert sorted(opened(rig)) == names
+        await advance(3)
+    assert sorted(opened(rig)) == sorted(names * 2)
 
 
-def test_a_replica_that_stands_by_shows_nobody() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        too_big(rig)
-        await rig.cycle()
-        assert len(rig.planning.last_plan.shown) == 2
-        rig.planning.leadership.stand_by()
-        assert not rig.planning.last_plan.shown
-
-    run(scenario())
+async def test_a_replica_that_stands_by_shows_nobody() -> None:
+    rig = Rig()
+    too_big(rig)
+    await rig.cycle()
+    assert len(rig.planning.last_plan.shown) == 2
+    rig.planning.leadership.stand_by()
+    assert not rig.planning.last_plan.shown

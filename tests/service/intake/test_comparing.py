@@ -7,7 +7,7 @@ from app.cache.audit import Drift
 from app.model.ids import NodeName
 from tests.builders import make_pod
 from tests.service.rig import Rig
-from tests.service.virtual_time import advance, clock, run, settle
+from tests.service.virtual_time import advance, clock, settle
 
 BOUND = make_pod("p", node=NodeName("n1"), phase="Running")
 MISSED = Drift("missed", "uid-p", "default/p", "", "n1")
@@ -21,49 +21,37 @@ def ahead() -> Rig:
     return rig
 
 
-def test_a_pod_that_the_watch_brings_a_moment_later_is_no_drift() -> None:
-    async def scenario() -> None:
-        rig = ahead()
-        asked = asyncio.ensure_future(rig.parts.audit())
-        await settle()
-        assert not asked.done()
-        rig.store(BOUND)
-        await advance(0.25)
-        outcome = asked.result()
-        assert (outcome.drifts, outcome.pods, outcome.charges) == ((), 1, 1)
-
-    run(scenario())
+async def test_a_pod_that_the_watch_brings_a_moment_later_is_no_drift() -> None:
+    rig = ahead()
+    asked = asyncio.ensure_future(rig.parts.audit())
+    await settle()
+    assert not asked.done()
+    rig.store(BOUND)
+    await advance(0.25)
+    outcome = asked.result()
+    assert (outcome.drifts, outcome.pods, outcome.charges) == ((), 1, 1)
 
 
-def test_what_differs_in_every_look_is_drift_after_three_seconds() -> None:
-    async def scenario() -> None:
-        rig = ahead()
-        began = clock()
-        outcome = await rig.parts.audit()
-        assert outcome.drifts == (MISSED,)
-        assert clock() - began == 3
-
-    run(scenario())
+async def test_what_differs_in_every_look_is_drift_after_three_seconds() -> None:
+    rig = ahead()
+    began = clock()
+    outcome = await rig.parts.audit()
+    assert outcome.drifts == (MISSED,)
+    assert clock() - began == 3
 
 
-def test_pods_that_differ_one_after_the_other_are_no_drift() -> None:
-    async def scenario() -> None:
-        rig = ahead()
-        asked = asyncio.ensure_future(rig.parts.audit())
-        await settle()
-        rig.store(BOUND)
-        other = replace(make_pod("q"), node=NodeName("n1"), phase="Running")
-        rig.api.pods[other.key] = other
-        await advance(0.25)
-        assert asked.result().drifts == ()
-
-    run(scenario())
+async def test_pods_that_differ_one_after_the_other_are_no_drift() -> None:
+    rig = ahead()
+    asked = asyncio.ensure_future(rig.parts.audit())
+    await settle()
+    rig.store(BOUND)
+    other = replace(make_pod("q"), node=NodeName("n1"), phase="Running")
+    rig.api.pods[other.key] = other
+    await advance(0.25)
+    assert asked.result().drifts == ()
 
 
-def test_an_even_ledger_takes_one_listing() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        assert (await rig.parts.audit()).drifts == ()
-        assert rig.api.tries == [("list", "pods")]
-
-    run(scenario())
+async def test_an_even_ledger_takes_one_listing() -> None:
+    rig = Rig()
+    assert (await rig.parts.audit()).drifts == ()
+    assert rig.api.tries == [("list", "pods")]

@@ -82,77 +82,64 @@ def test_a_gang_that_no_rack_takes_is_told_the_best_one_what_it_lacks_and_who_ho
     run(scenario())
 
 
-def test_pods_of_others_are_named_and_what_the_gang_itself_holds_is_not() -> None:
-    async def scenario() -> None:
-        rig = network()
-        rig.group("g", minimum=3, topology=hard(1))
-        for at in range(3):
-            node = "n0" if at == 0 else ""
-            shape = asking(1000, gpus=5)
-            rig.pod(f"g-{at}", group="g", node=node, phase="Running" if node else "", shape=shape)
-        taken(rig, "n1", 2, scheduler="other")
-        await rig.cycle()
-        summary, network_said = told(rig)
-        assert summary.endswith("held by default/alone-n1 (nvidia.com/gpu 2)")
-        assert network_said == "a (tier 1)"
-
-    run(scenario())
+async def test_pods_of_others_are_named_and_what_the_gang_itself_holds_is_not() -> None:
+    rig = network()
+    rig.group("g", minimum=3, topology=hard(1))
+    for at in range(3):
+        node = "n0" if at == 0 else ""
+        shape = asking(1000, gpus=5)
+        rig.pod(f"g-{at}", group="g", node=node, phase="Running" if node else "", shape=shape)
+    taken(rig, "n1", 2, scheduler="other")
+    await rig.cycle()
+    summary, network_said = told(rig)
+    assert summary.endswith("held by default/alone-n1 (nvidia.com/gpu 2)")
+    assert network_said == "a (tier 1)"
 
 
-def test_a_soft_gang_is_told_which_tier_it_reached_and_what_a_closer_domain_lacks() -> None:
-    async def scenario() -> None:
-        rig = network()
-        taken(rig, "n0", 6, group="big")
-        taken(rig, "n2", 8, group="other")
-        gang(rig, SOFT, count=12, gpus=1)
-        await rig.cycle()
-        assert told(rig) == (
-            "has its places; waiting for kube-scheduler to bind",
-            "spine (tier 2); tier 1 could hold all: a lacks nvidia.com/gpu 2, "
-            "held by default/big (nvidia.com/gpu 6)",
-        )
-        rig.delete("big-n0")
-        assert told(rig)[1] == "spine (tier 2); by now a has room for all"
-
-    run(scenario())
+async def test_a_soft_gang_is_told_which_tier_it_reached_and_what_a_closer_domain_lacks() -> None:
+    rig = network()
+    taken(rig, "n0", 6, group="big")
+    taken(rig, "n2", 8, group="other")
+    gang(rig, SOFT, count=12, gpus=1)
+    await rig.cycle()
+    assert told(rig) == (
+        "has its places; waiting for kube-scheduler to bind",
+        "spine (tier 2); tier 1 could hold all: a lacks nvidia.com/gpu 2, "
+        "held by default/big (nvidia.com/gpu 6)",
+    )
+    rig.delete("big-n0")
+    assert told(rig)[1] == "spine (tier 2); by now a has room for all"
 
 
 @pytest.mark.parametrize(
     ("count", "said"),
     [pytest.param(4, "a (tier 1)", id="in a rack"), pytest.param(20, "spine (tier 2)", id="wide")],
 )
-def test_a_gang_that_is_as_close_as_can_be_is_told_its_domain_alone(count: int, said: str) -> None:
-    async def scenario() -> None:
-        rig = network()
-        rig.node("n0", "n1", "n2", "n3", cpu=64_000, extra={GPU: 8})
-        gang(rig, SOFT, count=count, gpus=1)
-        await rig.cycle()
-        assert told(rig)[1] == said
-
-    run(scenario())
-
-
-def test_the_event_that_a_gang_is_ready_tells_where_it_is() -> None:
-    async def scenario() -> None:
-        rig = network()
-        rig.group("g", minimum=2, topology=SOFT)
-        for at, node in enumerate(("n0", "n2")):
-            shape = asking(1000, gpus=1)
-            rig.pod(f"g-{at}", group="g", node=NodeName(node), phase="Running", shape=shape)
-        await rig.cycle()
-        with suppress(Again):
-            await writer_of(rig).write_group(rig.key("g"))
-        said = [event.message for event in rig.api.events if event.reason == "Scheduled"]
-        assert said == ["pod group is ready, in spine (tier 2); by now a has room for all"]
-
-    run(scenario())
+async def test_a_gang_that_is_as_close_as_can_be_is_told_its_domain_alone(
+    count: int, said: str
+) -> None:
+    rig = network()
+    rig.node("n0", "n1", "n2", "n3", cpu=64_000, extra={GPU: 8})
+    gang(rig, SOFT, count=count, gpus=1)
+    await rig.cycle()
+    assert told(rig)[1] == said
 
 
-def test_a_group_that_asks_for_no_domain_is_told_none() -> None:
-    async def scenario() -> None:
-        rig = network()
-        rig.gang("g", size=2)
-        await rig.cycle()
-        assert told(rig)[1] == ""
+async def test_the_event_that_a_gang_is_ready_tells_where_it_is() -> None:
+    rig = network()
+    rig.group("g", minimum=2, topology=SOFT)
+    for at, node in enumerate(("n0", "n2")):
+        shape = asking(1000, gpus=1)
+        rig.pod(f"g-{at}", group="g", node=NodeName(node), phase="Running", shape=shape)
+    await rig.cycle()
+    with suppress(Again):
+        await writer_of(rig).write_group(rig.key("g"))
+    said = [event.message for event in rig.api.events if event.reason == "Scheduled"]
+    assert said == ["pod group is ready, in spine (tier 2); by now a has room for all"]
 
-    run(scenario())
+
+async def test_a_group_that_asks_for_no_domain_is_told_none() -> None:
+    rig = network()
+    rig.gang("g", size=2)
+    await rig.cycle()
+    assert told(rig)[1] == ""
