@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.clusters.rig import Setting
+from tests.scale import FULL
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,5 +16,5 @@ SLOW = Setting(flags=("--kube-api-qps=120", "--kube-api-burst=10"))
 """Writes slowly, so that most kills come between the bindings of one gang."""
 EVICTING = Setting(conf=ROOT / "scheduler-config" / "volcano-scheduler-preempting.conf")
 """Takes room back: the conf beside the shipped one."""
-PARTIAL_S = 15
-"""Longer than this no gang may be bound in part."""
+PARTIAL_S = 15 if FULL else 45
+"""Longer than this no gang may be bound in part; `make proofs` runs one test at a time."""
