@@ -10,6 +10,7 @@ from app.api.services import ExtenderServices
 from app.model.ids import GroupKey, group_key
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
+from app.service.cycle.advising import Advice, advise
 from app.service.cycle.beyond_minimum import bearable_beyond
 from app.service.telling.explanations import Story, explain_group, slots_to_pin
 
@@ -51,10 +52,29 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         """Why a PodGroup or a pod waits, with numbers. 503 where another replica decides."""
         _require_lead(activity)
         key = _key_of(services, namespace, name)
-        story = explain_group(cache, services.reasons, key)
+        story = explain_group(cache, services.reasons, key, queries=planning.queries)
         if story is None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         return json_value(story)
+
+    @router.get(
+        "/advice/{namespace}/{name}",
+        tags=["explain"],
+        responses=_REFUSALS | {200: {"model": Advice}},
+    )
+    async def advice(namespace: str, name: str) -> Response:
+        """Single changes that would let a PodGroup or a pod run now, each tried by the planner.
+
+        Nothing is changed. 503 where another replica decides.
+        """
+        _require_lead(activity)
+        key = _key_of(services, namespace, name)
+        group = cache.groups.get(key)
+        if group is None:
+            raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
+        refusal = services.reasons.of(group)
+        found = await advise(planning.simulations, key, refusal) if refusal is not None else None
+        return json_value(found or Advice((), tried=0, complete=True))
 
     @router.get(
         "/plan/{namespace}/{podgroup}",

@@ -11,11 +11,12 @@ from typing import Annotated, Literal
 import typer
 
 from app.cli import explain_text, output
+from app.cli.asking import ask_extender, require
 from app.cli.cluster import Where, ask, check_name, namespace_for
 from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
 from app.cli.endings import Code, CommandFailed, failing_to
-from app.cli.findings import Findings, tells_of
-from app.cli.gathering import ask_extender, gather
+from app.cli.findings import Findings, Story, tells_of
+from app.cli.gathering import gather, story_of
 from app.main.clock import steady_clock
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, Resource
 from app.wire.unstructured import Key, key_of
@@ -34,6 +35,9 @@ def explain(
     what: Annotated[str, typer.Argument(metavar="[KIND/]NAME", help="What waits.")],
     *,
     namespace: Namespace = None,
+    advice: Annotated[
+        bool, typer.Option("--advice", help="Have the extender try what would let it run now.")
+    ] = False,
     extender_url: ExtenderUrl = "",
     form: Annotated[
         Literal["table", "json", "yaml"],
@@ -52,11 +56,23 @@ def explain(
         kind, resources, key = _wanted(what, namespace_for(where, namespace))
         found = ask(where, lambda cluster: gather(cluster, resources, key, kind=kind))
         found, source = _told(found, extender_url)
+        if advice:
+            found = replace(found, advice=_advice(found, extender_url))
         if form == "table":
             text = explain_text.page(found, source=source, now=steady_clock()())
         else:
             text = output.document(explain_text.value(found, source=source), form)
         typer.echo(text, nl=False)
+
+
+def _advice(found: Findings, url: str) -> Story:
+    """Changes that would help; CommandFailed where the extender does not tell."""
+    pod = next(iter(found.pods), None)
+    about = found.hidden_group or (key_of(item) if (item := found.group or pod) else None)
+    base = require(url)
+    if about is None:
+        return {"changes": (), "tried": 0}
+    return ask_extender(base, f"/advice/{about.namespace}/{about.name}")
 
 
 def _wanted(what: str, namespace: str) -> tuple[str, tuple[Resource, ...], Key]:
@@ -79,7 +95,7 @@ def _told(found: Findings, url: str) -> tuple[Findings, str]:
     about = found.hidden_group or (key_of(item) if (item := found.group or pod) else None)
     if not url or about is None:
         return found, FROM_OBJECTS
-    story = ask_extender(url, about)
+    story = story_of(url, about)
     is_of_group = found.group or found.hidden_group
     if story is None or not (is_of_group or (pod and tells_of(story, pod))):
         return found, f"{FROM_OBJECTS}; the extender at {url} does not tell"

@@ -27,6 +27,13 @@ def page(found: Findings, *, source: str, now: float) -> str:
     if conclusion.reason:
         lines.append(_fact("Reason", conclusion.reason))
     lines += (_fact("", text) for text in _numbers(conclusion.numbers))
+    if conclusion.numbers:
+        lines.append(_fact("Outlook", _outlook(conclusion.never)))
+    funnels = (found.story or {}).get("funnels") or ()
+    lines += _listed("Nodes", [_funnel(each) for each in funnels])
+    lines += _listed("Runs now", [f"if you {each['text']}" for each in _changes(found)])
+    if found.advice is not None and not _changes(found):
+        lines.append(_fact("Runs now", f"with none of the {found.advice['tried']} changes tried"))
     if conclusion.next_step:
         lines.append(_fact("Next step", conclusion.next_step))
     lines += (_fact(label, text) for label, text in _around(found))
@@ -54,9 +61,33 @@ def value(found: Findings, *, source: str) -> Object:
         "slots": dict((found.story or {}).get("slots") or {}),
         "story": list((found.story or {}).get("story") or ()),
         "members": list((found.story or {}).get("members") or ()),
+        "funnels": list((found.story or {}).get("funnels") or ()),
+        "advice": dict(found.advice or {}),
         "events": [_event(event) for event in found.events],
         "source": source,
     }
+
+
+def _outlook(never: str) -> str:
+    if never:
+        return f"never as it is ({never}): no end of other pods helps"
+    return "not yet: it can run once that has changed"
+
+
+def _funnel(told: Mapping[str, Any]) -> str:
+    """``worker: 8 nodes -> 8 ready -> 2 with room for one now; 4 needed, room for 3``."""
+    steps = " -> ".join(f"{step['nodes']} {step['text']}" for step in told["steps"])
+    role = f"{told['role']}: " if told["role"] else ""
+    return f"{role}{steps}; {told['lacking']} needed, room for {told['fit']}"
+
+
+def _changes(found: Findings) -> Sequence[Mapping[str, Any]]:
+    return (found.advice or {}).get("changes") or ()
+
+
+def _listed(label: str, texts: Sequence[str]) -> Iterator[str]:
+    for at, text in enumerate(texts):
+        yield _fact("" if at else label, text)
 
 
 def _fact(label: str, text: str) -> str:
@@ -130,6 +161,7 @@ def _members(found: Findings) -> str:
         fitted("Stage", lambda member: member["stage"], gap=_GAP),
         fitted("Node", lambda member: member["node"] or "-", gap=_GAP),
         fitted("Gates", lambda member: ",".join(member["gates"]) or "-", gap=_GAP),
+        fitted("Verdict", lambda member: member.get("verdict") or "-", gap=0),
     ]
     left = len(members) - _MEMBERS
     more = f"... and {left} more pods (-o json shows all)\n" if left > 0 else ""

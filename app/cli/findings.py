@@ -55,6 +55,8 @@ class Findings:
     """Whether the subject is a pod, the only one of ``pods``."""
     job: Object | None = None
     group: Object | None = None
+    advice: Story | None = None
+    """What the extender says of changes that would help; None: it was not asked."""
     queue: Object | None = None
     sees_queue: bool = True
     """Whether the user may see queues: only then is one that is not found missing."""

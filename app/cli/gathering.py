@@ -62,7 +62,7 @@ def _none(resources: Sequence[Resource], key: Key, kind: str, hidden: Sequence[s
     return f"there is no {kinds} {key}{unseen}"
 
 
-def ask_extender(url: str, about: Key) -> Story | None:
+def story_of(url: str, about: Key) -> Story | None:
     """The extender's story of a PodGroup or a pod; None when it does not tell one."""
     # Only this needs it, and it takes a while to load.
     import httpx2

@@ -20,7 +20,7 @@ from app.model.plan import Placement, Plan
 from app.model.reason import Refusal
 from app.model.running import Protection, Running
 from app.model.snapshot import NodeTable, Snapshot
-from app.model.workload import Queue
+from app.model.workload import Queue, Quota
 
 _NO_GENERATION = -1
 """Of a table of nodes that is not; nothing is remembered of it."""
@@ -40,10 +40,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterChange:
-    """What is otherwise: these ``queues`` as they would be, and nodes that are ``gone``."""
+    """What is otherwise: these ``queues`` and ``quotas`` as they would be, and these nodes.
+
+    Nodes are ``gone``, or ``uncordoned``.
+    """
 
     queues: Mapping[QueueName, Queue] = field(default_factory=dict)
+    quotas: tuple[Quota, ...] = ()
     gone: frozenset[NodeName] = frozenset()
+    uncordoned: frozenset[NodeName] = frozenset()
 
 
 NO_CHANGE: Final = ClusterChange()
@@ -89,17 +94,39 @@ def simulate_steps(
 
 
 def changed(snapshot: Snapshot, change: ClusterChange) -> Snapshot:
-    """``snapshot`` with other queues and without some nodes, whose pods are nowhere then."""
+    """``snapshot`` with the change; pods of nodes that are gone are nowhere then."""
     made = snapshot
     if change.queues:
-        made = replace(snapshot, queues={**snapshot.queues, **change.queues})
-    if not change.gone:
-        return made
-    rows = [snapshot.table.index[name] for name in sorted(change.gone)]
+        made = replace(made, queues={**made.queues, **change.queues})
+    if change.quotas:
+        names = {(quota.namespace, quota.name) for quota in change.quotas}
+        others = (q for q in made.quotas if (q.namespace, q.name) not in names)
+        made = replace(made, quotas=(*others, *change.quotas))
+    if change.uncordoned:
+        made = replace(made, table=_uncordoned(made.table, change.uncordoned))
+    return _without_nodes(made, change.gone) if change.gone else made
+
+
+def _uncordoned(table: NodeTable, names: Collection[NodeName]) -> NodeTable:
+    rows = [row for row in table.cordoned if table.nodes[row].name in names]
+    return replace(
+        table,
+        nodes=tuple(
+            replace(node, unschedulable=False) if node.name in names else node
+            for node in table.nodes
+        ),
+        total=table.total + table.allocatable[rows].sum(axis=0),
+        cordoned=tuple(row for row in table.cordoned if row not in rows),
+        generation=_NO_GENERATION,
+    )
+
+
+def _without_nodes(snapshot: Snapshot, gone: Collection[NodeName]) -> Snapshot:
+    rows = [snapshot.table.index[name] for name in sorted(gone)]
     used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
     used[rows] = releasing[rows] = 0
     return replace(
-        made,
+        snapshot,
         table=_without(snapshot.table, rows),
         used=used,
         releasing=releasing,

@@ -134,7 +134,7 @@ def describe(refusal: Refusal) -> str:
         parts.append(_nodes(refusal))
     if refusal.domain is not None:
         said = _no_domain(refusal.domain)
-        parts.append(f"{subject}: {said}" if subject else said)
+        parts.append(said if not subject or parts else f"{subject}: {said}")
     if not parts:
         parts.append(_plain(refusal, subject))
     if refusal.holders:

@@ -140,17 +140,49 @@ def test_the_extender_knows_the_numbers(stand: Stand) -> None:
         lines = stand.printed("explain", "job/a", "--extender-url", f"{url}/").splitlines()
     assert asked == [f"/explain/default/a-{made['metadata']['uid']}"]
     assert lines[0] == "job default/a is Pending: group a: 2 of 3 members find no place"
-    assert lines[2:7] == [
+    assert lines[2:8] == [
         "Reason:     NotEnoughResources",
         "            cpu: asked 3, free 1500m of 8",
         "            2 of 3 nodes: Insufficient cpu",
         "            default/b holds memory 1Gi",
+        "Outlook:    not yet: it can run once that has changed",
         "Next step:  wait for running jobs to end, or ask for less per pod",
     ]
-    assert lines[11] == f"Source:     the extender at {url}/"
-    assert lines[13].split() == ["Pod", "Role", "Stage", "Node", "Gates"]
-    assert lines[14].split() == ["default/a-work-0", "work", "waiting", "-", "g"]
+    assert lines[12] == f"Source:     the extender at {url}/"
+    assert lines[14].split() == ["Pod", "Role", "Stage", "Node", "Gates", "Verdict"]
+    assert lines[15].split() == ["default/a-work-0", "work", "waiting", "-", "g", "-"]
     assert lines[-1] == "... and 2 more pods (-o json shows all)"
+
+
+def test_nodes_narrow_down_and_members_tell_whether_they_fit(stand: Stand) -> None:
+    waiting(stand, AGAINST)
+    steps = [("nodes", 8), ("ready", 8), ("with room for one now", 2)]
+    funnel = {
+        "role": "work",
+        "lacking": 4,
+        "fit": 3,
+        "steps": [{"text": text, "nodes": count} for text, count in steps],
+    }
+    member = {**STORY["members"][0], "verdict": "room for 3 of 4"}
+    told = {**STORY, "funnels": [funnel], "members": [member]}
+    with answering(json.dumps(told).encode()) as (url, _):
+        text = stand.printed("explain", "job/a", "--extender-url", url)
+    line = "work: 8 nodes -> 8 ready -> 2 with room for one now; 4 needed, room for 3"
+    assert f"Nodes:      {line}\n" in text
+    assert "room for 3 of 4" in text
+
+
+def test_changes_that_the_extender_tried_are_told_on_demand(stand: Stand) -> None:
+    waiting(stand, AGAINST)
+    changes = [{"kind": "fewerMembers", "text": "run with 2 members"}, {"kind": "x", "text": "y"}]
+    told = {**STORY, "changes": changes, "tried": 5}
+    with answering(json.dumps(told).encode()) as (url, asked):
+        text = stand.printed("explain", "job/a", "--advice", "--extender-url", url)
+        assert [path.split("/")[1] for path in asked] == ["explain", "advice"]
+    assert "Runs now:   if you run with 2 members\n            if you y\n" in text
+    with answering(json.dumps({**STORY, "changes": [], "tried": 5}).encode()) as (url, _):
+        text = stand.printed("explain", "job/a", "--advice", "--extender-url", url)
+    assert "Runs now:   with none of the 5 changes tried\n" in text
 
 
 @pytest.mark.parametrize(
@@ -423,14 +455,15 @@ def test_the_extender_is_asked_about_a_pod_without_its_group(stand: Stand) -> No
     with answering(json.dumps(LONELY).encode()) as (url, asked):
         lines = stand.printed("explain", "pod/p", "--extender-url", url).splitlines()
     assert asked == ["/explain/default/p"]
-    assert lines[:5] == [
+    assert lines[:6] == [
         f"pod default/p is SchedulingGated: {GROUP_MISSING}",
         "",
         "Reason:     PodGroupMissing",
+        "Outlook:    not yet: it can run once that has changed",
         "Next step:  create the PodGroup that the pods name",
         "Pods:       1 SchedulingGated",
     ]
-    assert lines[5] == f"Source:     the extender at {url}"
+    assert lines[6] == f"Source:     the extender at {url}"
 
 
 def test_the_story_of_a_group_that_has_the_name_of_the_pod_is_another_one(stand: Stand) -> None:

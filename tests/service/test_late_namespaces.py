@@ -39,7 +39,9 @@ def test_the_reason_says_what_is_not_known() -> None:
     async def scenario() -> None:
         rig = pods_of_a_new_namespace()
         await rig.cycle()
-        story = explain_group(rig.cache, rig.parts.reasons, rig.member("a").group)
+        story = explain_group(
+            rig.cache, rig.parts.reasons, rig.member("a").group, queries=rig.planning.queries
+        )
         assert story is not None
         assert "namespace default, which may name the queue" in story.summary
 

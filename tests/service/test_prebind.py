@@ -57,7 +57,7 @@ async def come_to_bind(rig: Rig, name: str) -> None:
 
 
 def story(rig: Rig) -> Story:
-    found = explain_group(rig.cache, rig.parts.reasons, rig.key("g"))
+    found = explain_group(rig.cache, rig.parts.reasons, rig.key("g"), queries=rig.planning.queries)
     assert found is not None
     return found
 

@@ -20,7 +20,7 @@ from app.model.ids import NO_NODE, GroupKey, NodeName, QueueName
 from app.model.job import Template
 from app.model.pod import TERMINAL, Pod
 from app.model.resources import ResourceAxis, Vector
-from app.model.snapshot import QueueUsage
+from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import PodGroup
 
 
@@ -140,3 +140,26 @@ def usage_with(
         queue, part = part_of(each.view)
         found[queue] = with_part(found.get(queue), part)
     return found
+
+
+def instead(snapshot: Snapshot, gang: Gang) -> Snapshot:
+    """``snapshot`` with ``gang`` in place of the one of its key; it waits for a decision."""
+    before = snapshot.gangs[gang.key]
+    usage = dict(snapshot.usage)
+    usage[before.queue] = without_part(usage[before.queue], part_of(before)[1])
+    queue, part = part_of(gang)
+    usage[queue] = with_part(usage.get(queue), part)
+
+    def put(gangs: Iterable[Gang], *, filed: bool) -> tuple[Gang, ...]:
+        others = [each for each in gangs if each.key != gang.key]
+        return tuple([*others, gang] if filed else others)
+
+    return replace(
+        snapshot,
+        gangs={**snapshot.gangs, gang.key: gang},
+        pending=put(snapshot.pending, filed=True),
+        awaited=put(snapshot.awaited, filed=gang.is_awaited),
+        torn=put(snapshot.torn, filed=gang.partial),
+        shown=put(snapshot.shown, filed=False),
+        usage=usage,
+    )

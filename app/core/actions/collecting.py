@@ -288,9 +288,11 @@ def _refusal(cycle: Cycle, gang: Gang, asked: Vector, kept: Vector) -> Refusal:
         Shortfall(axis.names[at], int(asked[at]), int(kept[at]), int(total[at]))
         for at in np.flatnonzero(asked > kept).tolist()
     )
+    before = cycle.refusal_of(gang)
     return Refusal(
         Cause.COLLECTING,
         where=gang.key,
         shortfalls=lacks,
         since=gang.collecting_since or cycle.now,
+        domain=before.domain if before is not None else None,
     )

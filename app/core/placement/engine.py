@@ -233,21 +233,23 @@ class Placer:
 
     def explain(self, gang: Gang, task: Task) -> Refusal:
         """Why :meth:`find` finds nothing for the tasks; slow, for refusals only."""
+        return verdicts.explain(self.case(gang, task))
+
+    def case(self, gang: Gang, task: Task) -> verdicts.Case:
+        """The facts that decide which nodes take the task now; slow, for refusals and questions."""
         scored = self._shape_scores(task)
         pinned = self._row(task.pinned) if task.pinned else None
-        return verdicts.explain(
-            verdicts.Case(
-                task=task,
-                axis=self._snapshot.axis,
-                facts=self._facts,
-                predicates=self._predicates,
-                free=self._free,
-                sizes=self._snapshot.table.sizes(),
-                rules=self._rules(scored, pinned=pinned),
-                by_plugins=list(self._by_plugins.barred(gang, task)),
-                vetoed=scored.vetoed,
-                pinned=self._pin(task),
-            )
+        return verdicts.Case(
+            task=task,
+            axis=self._snapshot.axis,
+            facts=self._facts,
+            predicates=self._predicates,
+            free=self._free,
+            sizes=self._snapshot.table.sizes(),
+            rules=self._rules(scored, pinned=pinned),
+            by_plugins=list(self._by_plugins.barred(gang, task)),
+            vetoed=scored.vetoed,
+            pinned=self._pin(task),
         )
 
     def _pin(self, task: Task) -> int | None:

@@ -16,7 +16,9 @@ from app.core.placement.outlook import Outlook, outlook
 from app.core.placement.rules import RuleSet
 from app.core.placement.statics import NodeFacts
 from app.core.policy import Predicates
+from app.kit.quantities import amount_text
 from app.model.amounts import PODS
+from app.model.funnel import FunnelStep
 from app.model.gang import Task
 from app.model.reason import Cause, Never, NodeCount, Refusal, Shortfall
 from app.model.resources import Mask, Matrix, ResourceAxis
@@ -25,6 +27,8 @@ NOT_READY = "node(s) are not ready"
 CORDONED = "node(s) were unschedulable"
 SELECTOR = "node(s) didn't match Pod's node affinity/selector"
 VETOED = "node(s) were refused by the scheduler's own filters"
+READY = "ready"
+FREE_NOW = "with room for one now"
 TOO_MANY_PODS = "node(s) pod number exceeded"
 
 
@@ -94,6 +98,61 @@ def explain(case: Case) -> Refusal:
         never=could.never,
         note="; ".join(filter(None, notes)),
     )
+
+
+def funnel(case: Case) -> tuple[tuple[FunnelStep, ...], int]:
+    """The nodes that are left, step by step, and how many such tasks have room on the last ones.
+
+    The last ones have room for one now. A step that leaves out no node is not told, but for the
+    first, the one of nodes that are ready, and the last.
+    """
+    standing = np.ones(case.free.shape[1], dtype=np.bool_)
+    steps = [FunnelStep("nodes", len(standing))]
+    for text, holds in _narrowing(case):
+        before = int(standing.sum())
+        standing = standing & holds
+        left = int(standing.sum())
+        if left == before and text != READY:
+            continue
+        if steps[-1].text == text:
+            del steps[-1]
+        steps.append(FunnelStep(text, left))
+    asked = np.flatnonzero(case.task.request > 0)
+    times = case.free[asked] // case.task.request[asked, np.newaxis]
+    fit = np.where(standing, np.maximum(times.min(axis=0), 0), 0)
+    steps.append(FunnelStep(FREE_NOW, int((fit > 0).sum())))
+    return tuple(steps), int(fit.sum())
+
+
+def _narrowing(case: Case) -> Iterator[tuple[str, Mask]]:
+    """What must hold of a node, whatever runs there first, with the nodes of which it does."""
+    facts, shape = case.facts, case.task.shape
+    yield READY, facts.ready
+    if case.pinned is not None:
+        yield "the one that it is pinned to", np.arange(len(facts.ready)) == case.pinned
+    cordoned = facts.barred_by_cordon(shape)
+    if cordoned is not None:
+        yield "schedulable", ~cordoned
+    if case.predicates.enabled:
+        for _, nodes in facts.taints.repelling(shape.tolerations) if case.predicates.taints else ():
+            yield "tolerated", ~nodes
+        required = facts.selectors.required(shape) if case.predicates.node_affinity else None
+        if required is not None:
+            yield "matching its node affinity", required
+    for column, asked in enumerate(case.task.request.tolist()):
+        if asked and case.axis.names[column] != PODS:
+            name = case.axis.names[column]
+            yield f"with {amount_text(name, asked)} {name} in all", case.sizes[:, column] >= asked
+    yield from _narrowing_by_rules(case)
+
+
+def _narrowing_by_rules(case: Case) -> Iterator[tuple[str, Mask]]:
+    if case.vetoed is not None:
+        yield "not refused by kube-scheduler", ~case.vetoed
+    for rule in case.rules.rules if case.rules is not None else ():
+        yield "kept by rules about other pods", rule.mask()
+    for barred in case.by_plugins:
+        yield f"without: {barred.rule.text}", ~barred.nodes
 
 
 def _most(case: Case, could: Outlook, column: int) -> int | None:

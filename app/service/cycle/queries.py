@@ -8,9 +8,11 @@ from app.cache.gangs.members import Member
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.bearable import bearable
 from app.core.figures import QueueFigures, queue_figures
+from app.core.funnels import funnels
 from app.core.placement.statics import ShapeCache
 from app.core.preview import CapabilityPreview, preview_capability
 from app.model.amounts import Amounts
+from app.model.funnel import Funnel
 from app.model.gang import Gang
 from app.model.ids import NodeName, PodUid, QueueName
 from app.service.configuration import Configuration
@@ -56,6 +58,11 @@ class Queries:
         """What the queues hold and deserve."""
         snapshot = self.snapshotter.snapshot()
         return queue_figures(snapshot, self.configuration.policies, now=self.clock())
+
+    def funnels(self, gang: Gang) -> tuple[Funnel, ...]:
+        """How the nodes narrow down for the members that ``gang`` lacks."""
+        snapshot, policies = self.snapshotter.snapshot(), self.configuration.policies
+        return funnels(snapshot, policies, gang=gang, now=self.clock(), shapes=self.shapes)
 
     def bearable(self, gang: Gang) -> dict[str, int]:
         """By role: how many more members of ``gang`` its queue could hold."""

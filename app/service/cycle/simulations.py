@@ -83,7 +83,7 @@ class Simulations:
     limits: Limits
     clock: Clock
     _waiting: int = 0
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, question: Question) -> Answer:
         """What would happen.
@@ -94,7 +94,7 @@ class Simulations:
             raise TooMany(f"{self._waiting} questions wait already; ask again later")
         self._waiting += 1
         try:
-            async with self._turn:
+            async with self.turn:
                 return await self._answer(question)
         finally:
             self._waiting -= 1
@@ -115,17 +115,18 @@ class Simulations:
         after = simulate_steps(
             changed.snapshot,
             policies,
-            change=ClusterChange(question.queues, question.gone),
+            change=ClusterChange(question.queues, gone=question.gone),
             now=now,
         )
         return Answer(
-            await self._drive(before),
-            await self._drive(after),
+            await self.drive(before),
+            await self.drive(after),
             tuple(each.view.key for each in asked),
             tuple(each.view.key for each in displaced),
         )
 
-    async def _drive(self, steps: Generator[None, None, Simulated]) -> Simulated:
+    async def drive(self, steps: Generator[None, None, Simulated]) -> Simulated:
+        """Run a simulation to its end, giving the loop a turn after each slice of time."""
         slice_ends = self.clock() + self.limits.slice_s
         while True:
             try:

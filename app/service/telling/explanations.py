@@ -5,19 +5,21 @@ off the cache and the last plan when asked for. What happened before is told too
 the latest steps of each member and gang (:mod:`app.cache.gangs.story`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Member, Slot
+from app.cache.gangs.members import Member, MemberState, Slot
 from app.cache.gangs.missing import knows
 from app.cache.gangs.prebind import longest_in_prebind
 from app.cache.gangs.story import MEMBER_STEPS, StoryEntry, entries
 from app.core.texts import describe
+from app.model.funnel import Funnel
 from app.model.ids import GroupKey
 from app.model.reason import Refusal
+from app.service.cycle.queries import Queries
 from app.service.telling.affinity_followers import must_follow
 from app.service.telling.evicting import EvictionView, views_of
 from app.service.telling.network import network_text
@@ -36,6 +38,8 @@ class MemberStory:
     stage: str
     node: str
     gates: tuple[str, ...]
+    verdict: str
+    """Of a member that waits: whether it fits somewhere as things are."""
     story: tuple[StoryEntry, ...]
     """The member's latest steps, the latest last; of a member of a large gang only that one."""
 
@@ -57,11 +61,15 @@ class Story:
     members: tuple[MemberStory, ...]
     network: str = ""
     """The domain that has all members with room, and what is in the way of a closer one."""
+    funnels: tuple[Funnel, ...] = ()
+    """How the nodes narrow down for the members that the group lacks."""
     evictions: tuple[EvictionView, ...] = ()
     """Plans under way that evict pods for the group, or of it."""
 
 
-def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story | None:
+def explain_group(
+    cache: ClusterCache, reasons: Reasons, key: GroupKey, *, queries: Queries
+) -> Story | None:
     """The story of a group; None when there is none of that name."""
     group = cache.groups.get(key)
     if group is None:
@@ -70,6 +78,7 @@ def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story
     members = sorted(group.members.values(), key=_by_name)
     steps = members[0].story if group.solo and members else group.story
     shown = MEMBER_STEPS if len(members) <= _TOLD_IN_FULL else 1
+    narrowed = _funnels(cache, group, queries)
     return Story(
         group=group.key,
         queue=group.queue,
@@ -82,8 +91,17 @@ def explain_group(cache: ClusterCache, reasons: Reasons, key: GroupKey) -> Story
         story=entries(steps),
         members=tuple(_member(member, shown=shown) for member in members),
         network=network_text(cache, group),
+        members=tuple(_member(member, narrowed, shown=shown) for member in members),
+        funnels=narrowed,
         evictions=tuple(views_of(cache, reasons.evictions, key)),
     )
+
+
+def _funnels(cache: ClusterCache, group: Group, queries: Queries) -> tuple[Funnel, ...]:
+    if not group.wants_planning:
+        return ()
+    view = cache.registry.view(group.key)
+    return queries.funnels(view) if view is not None else ()
 
 
 def slots_of(group: Group) -> dict[str, tuple[str, ...]]:
@@ -129,12 +147,25 @@ def _by_name(member: Member) -> str:
     return member.pod.name
 
 
-def _member(member: Member, *, shown: int) -> MemberStory:
+def _member(member: Member, narrowed: Sequence[Funnel], *, shown: int) -> MemberStory:
     return MemberStory(
         pod=member.pod.key,
         role=member.pod.role,
         stage=member.stage.value if not member.pod.node else member.kind.value,
         node=member.pod.node or member.node,
         gates=member.pod.gates,
+        verdict=_verdict(member, narrowed),
         story=entries(member.story)[-shown:],
     )
+
+
+def _verdict(member: Member, narrowed: Sequence[Funnel]) -> str:
+    if member.kind is not MemberState.WAITING:
+        return ""
+    alike = [each for each in narrowed if each.role == member.pod.role]
+    if not alike:
+        return "not tried"
+    fit, lacking = sum(each.fit for each in alike), sum(each.lacking for each in alike)
+    if not fit:
+        return "no node has room"
+    return "fits, the group does not" if fit >= lacking else f"room for {fit} of {lacking}"

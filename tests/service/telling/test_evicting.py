@@ -24,7 +24,9 @@ def told(rig: Contended, group: str = "high") -> str:
 
 
 def explained(rig: Contended, group: str) -> Story:
-    story = explain_group(rig.cache, rig.parts.reasons, rig.key(group))
+    story = explain_group(
+        rig.cache, rig.parts.reasons, rig.key(group), queries=rig.planning.queries
+    )
     assert story is not None
     return story
 

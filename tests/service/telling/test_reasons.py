@@ -28,7 +28,7 @@ def complain(rig: Rig, pod: str, text: str) -> None:
 
 
 def story(rig: Rig, key: GroupKey) -> Story:
-    found = explain_group(rig.cache, rig.parts.reasons, key)
+    found = explain_group(rig.cache, rig.parts.reasons, key, queries=rig.planning.queries)
     assert found is not None
     return found
 

@@ -1,0 +1,353 @@
+"""Thirty jobs that are stuck: the first line names the cause, *never* is told from *not yet*.
+
+The changes that are told come from the planner; here each is made for real, and the job runs.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from app.model.ids import NodeName
+from app.model.node import Taint
+from app.model.pod import TASK_SPEC
+from app.model.shape import (
+    HostPort,
+    LabelSelector,
+    NodeTerm,
+    Operator,
+    PodShape,
+    PodTerm,
+    Requirement,
+    Spread,
+)
+from app.model.workload import GroupPhase, QueueState, Quota
+from tests.api.stand import stand
+from tests.builders import GIB, make_amounts, make_queue, make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import run
+from tests.topology import hard, racks, zone
+
+GPU = "nvidia.com/gpu"
+HOST = "kubernetes.io/hostname"
+TWO = make_shape(cpu=2000)
+APP = LabelSelector((Requirement("app", Operator.IN, ("g",)),))
+Made = Callable[[Rig], None]
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """``says`` stands in the first line; ``advised``: one of the kinds of changes, or none."""
+
+    name: str
+    made: Made
+    says: str
+    never: bool = False
+    advised: frozenset[str] = frozenset()
+
+
+def nodes(rig: Rig, count: int = 2, **fields: Any) -> None:
+    for number in range(count):
+        rig.node(f"n{number}", **fields)
+
+
+def busy(rig: Rig, node: str, *, cpu: int = 1000, **fields: Any) -> None:
+    shape = fields.pop("shape", None) or make_shape(cpu=cpu)
+    number = len(rig.api.pods)
+    rig.pod(f"busy-{number}", node=NodeName(node), phase="Running", shape=shape, **fields)
+
+
+def free_in_pieces(rig: Rig) -> None:
+    """16 GPUs asked, 16 free, and never fits: each pod asks for more than a node has."""
+    nodes(rig, 4, extra={GPU: 4})
+    rig.gang("g", size=2, shape=PodShape(make_amounts(cpu=1000, pods=1, **{GPU: 8})))
+
+
+def too_few_free(rig: Rig) -> None:
+    nodes(rig)
+    busy(rig, "n0", cpu=7000)
+    rig.gang("g", size=6, shape=TWO)
+
+
+def one_member_too_large_for_now(rig: Rig) -> None:
+    nodes(rig)
+    busy(rig, "n0", cpu=3000)
+    busy(rig, "n1", cpu=3000)
+    rig.gang("g", size=1, shape=make_shape(cpu=6000))
+
+
+def no_gpu_at_all(rig: Rig) -> None:
+    nodes(rig)
+    rig.gang("g", size=1, shape=PodShape(make_amounts(cpu=1000, pods=1, **{GPU: 1})))
+
+
+def larger_than_the_cluster(rig: Rig) -> None:
+    nodes(rig)
+    rig.gang("g", size=9, shape=TWO)
+
+
+def limited(rig: Rig, **capability: int) -> None:
+    rig.queue(make_queue("default", capability=make_amounts(**capability)))
+
+
+def limit_too_small(rig: Rig) -> None:
+    nodes(rig)
+    limited(rig, cpu=3000)
+    rig.gang("g", size=2, shape=TWO)
+
+
+def limit_used_up(rig: Rig) -> None:
+    nodes(rig)
+    limited(rig, cpu=5000)
+    busy(rig, "n0", cpu=2000)
+    rig.gang("g", size=2, shape=TWO)
+
+
+def limit_of_the_parent(rig: Rig) -> None:
+    nodes(rig)
+    rig.parts.configuration.load(TREE)
+    rig.queue(make_queue("top", capability=make_amounts(cpu=4000)))
+    for name in ("a", "b"):
+        rig.queue(make_queue(name, parent="top"))
+    rig.group("used", minimum=1, queue="b")
+    busy(rig, "n0", cpu=3000, group="used")
+    rig.group("g", minimum=1, queue="a")
+    rig.pod("g-0", group="g", shape=TWO)
+
+
+def queue_missing(rig: Rig) -> None:
+    nodes(rig)
+    rig.group("g", minimum=1, queue="none")
+    rig.pod("g-0", group="g")
+
+
+def queue_closed(rig: Rig) -> None:
+    nodes(rig)
+    rig.queue(make_queue("shut", state=QueueState.CLOSED))
+    rig.group("g", minimum=1, queue="shut", phase=GroupPhase.PENDING)
+    rig.pod("g-0", group="g")
+
+
+def quota_used_up(rig: Rig) -> None:
+    """The quota counts pods that exist; this one is not created before there is room."""
+    nodes(rig)
+    rig.parts.configuration.load(QUOTA)
+    most, used = ({"requests.cpu": cpu} for cpu in (3000, 2000))
+    rig.see("resourcequotas", Quota("default", "q", make_amounts(**most), make_amounts(**used)))
+    asked = make_amounts(cpu=2000)
+    rig.group("g", minimum=1, min_resources=asked, phase=GroupPhase.PENDING)
+
+
+def tainted(rig: Rig) -> None:
+    nodes(rig, taints=(Taint("team", "red", "NoSchedule"),))
+    rig.gang("g", size=2, shape=TWO)
+
+
+def cordoned(rig: Rig) -> None:
+    nodes(rig, unschedulable=True)
+    rig.gang("g", size=1)
+
+
+def not_ready(rig: Rig) -> None:
+    nodes(rig, ready=False)
+    rig.gang("g", size=1)
+
+
+def selector_matches_none(rig: Rig) -> None:
+    nodes(rig)
+    rig.gang("g", size=1, shape=make_shape(node_selector=(("disk", "ssd"),)))
+
+
+def affinity_matches_none(rig: Rig) -> None:
+    nodes(rig)
+    term = NodeTerm((Requirement("zone", Operator.IN, ("a",)),))
+    rig.gang("g", size=1, shape=make_shape(required_terms=(term,)))
+
+
+def matching_nodes_are_full(rig: Rig) -> None:
+    rig.node("n0", labels={"disk": "ssd"})
+    rig.node("n1")
+    busy(rig, "n0", cpu=8000)
+    rig.gang("g", size=1, shape=make_shape(node_selector=(("disk", "ssd"),)))
+
+
+def foreign_members(rig: Rig) -> None:
+    """A member that another scheduler has to place does not count."""
+    nodes(rig)
+    rig.group("g", minimum=2)
+    rig.pod("g-0", group="g")
+    rig.pod("g-1", group="g", scheduler="default-scheduler")
+
+
+def foreign_gate(rig: Rig) -> None:
+    nodes(rig)
+    rig.group("g", minimum=2)
+    rig.pod("g-0", group="g")
+    rig.pod("g-1", group="g", gates=("example.com/wait",))
+
+
+def members_missing(rig: Rig) -> None:
+    nodes(rig)
+    rig.group("g", minimum=3)
+    rig.pod("g-0", group="g")
+
+
+def role_missing(rig: Rig) -> None:
+    nodes(rig)
+    rig.group("g", minimum=2, role_minimum={"ps": 1, "worker": 1})
+    rig.pod("g-0", group="g", annotations={TASK_SPEC: "worker"})
+    rig.pod("g-1", group="g", annotations={TASK_SPEC: "worker"})
+
+
+def group_missing(rig: Rig) -> None:
+    nodes(rig)
+    rig.pod("g", group="none")
+
+
+def among_themselves(**rules: Any) -> dict[str, Any]:
+    """Pods of one label, with rules about pods that have it."""
+    shape = make_shape(spread_identity=("default", (("app", "g"),)), **rules)
+    return {"shape": shape, "labels": {"app": "g"}}
+
+
+def spread_over_too_few(rig: Rig) -> None:
+    nodes(rig, 2)
+    rule = Spread(1, HOST, hard=True, selector=APP, min_domains=3)
+    rig.gang("g", size=3, **among_themselves(spread=(rule,)))
+
+
+def one_per_node(rig: Rig) -> None:
+    nodes(rig, 2)
+    rule = PodTerm(HOST, APP, namespaces=("default",))
+    rig.gang("g", size=3, **among_themselves(pod_anti_affinity=(rule,)))
+
+
+def port_taken(rig: Rig) -> None:
+    nodes(rig, 1)
+    port = HostPort("0.0.0.0", "TCP", 80)
+    busy(rig, "n0", shape=make_shape(host_ports=(port,)))
+    rig.gang("g", size=1, shape=make_shape(host_ports=(port,)))
+
+
+def tier_too_low(rig: Rig) -> None:
+    nodes(rig, 4)
+    rig.see("hypernodes", *racks(r0="n0 n1", r1="n2 n3"), zone("z", "r0", "r1"))
+    rig.group("g", minimum=10, topology=hard(1))
+    for number in range(10):
+        rig.pod(f"g-{number}", group="g", shape=TWO)
+
+
+def domains_are_busy(rig: Rig) -> None:
+    nodes(rig, 4)
+    rig.see("hypernodes", *racks(r0="n0 n1", r1="n2 n3"), zone("z", "r0", "r1"))
+    busy(rig, "n0", cpu=6000)
+    busy(rig, "n2", cpu=6000)
+    rig.group("g", minimum=6, topology=hard(1))
+    for number in range(6):
+        rig.pod(f"g-{number}", group="g", shape=TWO)
+
+
+def pinned_to_a_full_node(rig: Rig) -> None:
+    nodes(rig)
+    busy(rig, "n0", cpu=8000)
+    rig.pod("g", pinned=NodeName("n0"))
+
+
+def pinned_to_no_node(rig: Rig) -> None:
+    nodes(rig)
+    rig.pod("g", pinned=NodeName("none"))
+
+
+def too_many_pods(rig: Rig) -> None:
+    nodes(rig, 1, pods=2)
+    busy(rig, "n0")
+    rig.gang("g", size=2)
+
+
+def memory_short(rig: Rig) -> None:
+    nodes(rig, 1, memory=4 * GIB)
+    busy(rig, "n0", shape=make_shape(memory=3 * GIB))
+    rig.gang("g", size=1, shape=make_shape(memory=2 * GIB))
+
+
+TREE = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: capacity
+    enableHierarchy: true
+"""
+QUOTA = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: resourcequota
+"""
+
+
+def case(made: Made, says: str, *advised: str, never: bool = False) -> Stuck:
+    return Stuck(made.__name__, made, says, never=never, advised=frozenset(advised))
+
+
+CASES = (
+    case(free_in_pieces, "nvidia.com/gpu", "smallerRequest", never=True),
+    case(too_few_free, "cpu", "fewerMembers"),
+    case(one_member_too_large_for_now, "cpu", "smallerRequest"),
+    case(no_gpu_at_all, "nvidia.com/gpu", never=True),
+    case(larger_than_the_cluster, "cpu", "fewerMembers", never=True),
+    case(limit_too_small, "queue default", "higherLimit", never=True),
+    case(limit_used_up, "queue default", "higherLimit"),
+    case(limit_of_the_parent, "queue top", "higherLimit"),
+    case(queue_missing, "queue none", "otherQueue"),
+    case(queue_closed, "queue shut", "otherQueue"),
+    case(quota_used_up, "resource quota of namespace default", "higherLimit"),
+    case(tainted, "taint {team: red}", "toleration", never=True),
+    case(cordoned, "unschedulable", "uncordon"),
+    case(not_ready, "not ready"),
+    case(selector_matches_none, "selector", "fewerNodeRules", never=True),
+    case(affinity_matches_none, "affinity", "fewerNodeRules", never=True),
+    case(matching_nodes_are_full, "cpu", "fewerNodeRules"),
+    case(foreign_members, "present 1", "fewerMembers"),
+    case(foreign_gate, "gate", "fewerMembers"),
+    case(members_missing, "present 1", "fewerMembers"),
+    case(role_missing, "task ps", "fewerMembers"),
+    case(group_missing, "none"),
+    case(spread_over_too_few, "topology spread", "fewerNodeRules"),
+    case(one_per_node, "anti-affinity", "fewerMembers", "fewerNodeRules"),
+    case(port_taken, "port", "fewerNodeRules"),
+    case(tier_too_low, "no domain of tier <= 1", "higherTier"),
+    case(domains_are_busy, "no domain of tier <= 1", "higherTier"),
+    case(pinned_to_a_full_node, "cpu", "fewerNodeRules"),
+    case(pinned_to_no_node, "affinity", "fewerNodeRules", never=True),
+    case(too_many_pods, "pods 1 of 2", "fewerMembers"),
+    case(memory_short, "memory", "smallerRequest"),
+)
+
+
+@pytest.mark.parametrize("stuck", CASES, ids=lambda stuck: stuck.name)
+def test_a_stuck_job_is_explained_in_its_first_line(stuck: Stuck) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        stuck.made(rig)
+        await rig.cycle()
+        async with stand(rig) as at:
+            name = "g"
+            found = json.loads((await at.get(f"/explain/default/{name}")).content)
+            advice = json.loads((await at.get(f"/advice/default/{name}")).content)
+        told = {change["kind"] for change in advice["changes"]}
+        assert stuck.says in found["summary"]
+        assert bool(found["reason"]["never"]) is stuck.never
+        assert stuck.advised <= told, (told, advice)
+
+    run(scenario())
+
+
+def test_most_stuck_jobs_get_advice() -> None:
+    assert len(CASES) >= 30
+    assert sum(bool(case.advised) for case in CASES) >= 25
