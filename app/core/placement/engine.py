@@ -237,8 +237,7 @@ class Placer:
 
     def case(self, gang: Gang, task: Task) -> verdicts.Case:
         """The facts that decide which nodes take the task now; slow, for refusals and questions."""
-        scored = self._shape_scores(task)
-        pinned = self._row(task.pinned) if task.pinned else None
+        scored, pin = self._shape_scores(task), self._pin(task)
         return verdicts.Case(
             task=task,
             axis=self._snapshot.axis,
@@ -246,10 +245,10 @@ class Placer:
             predicates=self._predicates,
             free=self._free,
             sizes=self._snapshot.table.sizes(),
-            rules=self._rules(scored, pinned=pinned),
+            rules=self._rules(scored, pinned=None if pin == -1 else pin),
             by_plugins=list(self._by_plugins.barred(gang, task)),
             vetoed=scored.vetoed,
-            pinned=self._pin(task),
+            pinned=pin,
         )
 
     def _pin(self, task: Task) -> int | None:

@@ -89,7 +89,6 @@ def explain_group(
         slots=slots_of(group),
         reason=refusal,
         story=entries(steps),
-        members=tuple(_member(member, shown=shown) for member in members),
         network=network_text(cache, group),
         members=tuple(_member(member, narrowed, shown=shown) for member in members),
         funnels=narrowed,
