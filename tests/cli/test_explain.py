@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ from app.wire.kinds import JOBS, POD_GROUPS, QUEUES
 from tests.cli.stand import Object, Stand, answering, event, group, job, pod, queue
 
 MEMBER = {"role": "work", "stage": "waiting", "node": ""}
-STORY = {
+STORY: dict[str, Any] = {
     "group": "default/a-1",
     "queue": "default",
     "phase": "Inqueue",

@@ -53,7 +53,7 @@ def gang(rig: Rig, topology: NetworkTopology, *, count: int, gpus: int) -> None:
 
 def told(rig: Rig) -> tuple[str, str]:
     """Summary and network of the gang."""
-    story = explain_group(rig.cache, rig.parts.reasons, rig.key("g"))
+    story = explain_group(rig.cache, rig.parts.reasons, rig.key("g"), queries=rig.planning.queries)
     assert story is not None
     return story.summary, story.network
 
