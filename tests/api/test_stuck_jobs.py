@@ -321,7 +321,7 @@ CASES = (
     case(spread_over_too_few, "topology spread", "fewerNodeRules"),
     case(one_per_node, "anti-affinity", "fewerMembers", "fewerNodeRules"),
     case(port_taken, "port", "fewerNodeRules"),
-    case(tier_too_low, "no domain of tier <= 1", "higherTier"),
+    case(tier_too_low, "no domain of tier <= 1", "higherTier", never=True),
     case(domains_are_busy, "no domain of tier <= 1", "higherTier"),
     case(pinned_to_a_full_node, "cpu", "fewerNodeRules"),
     case(pinned_to_no_node, "affinity", "fewerNodeRules", never=True),

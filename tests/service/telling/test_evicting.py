@@ -61,7 +61,7 @@ def test_the_reason_names_a_pod_that_does_not_go() -> None:
     async def scenario() -> None:
         rig = Contended(Limits(victim_s=5.0))
         with working(rig):
-            rig.evictions.searched_twice[rig.key("high")] = "uid-high"
+            rig.evictions.had_second_search[rig.key("high")] = "uid-high"
             rig.decide(rig.plan())
             await settle()
             rig.delete("low-0")
