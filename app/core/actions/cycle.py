@@ -67,7 +67,7 @@ class Cycle:
     _served: dict[GroupKey, set[str]] = field(default_factory=dict)
     _free: tuple[Moment, Vector] | None = None
     _terminating: Vector | None = None
-    _judge: Judge = field(init=False)
+    judge: Judge = field(init=False)
     _beyond_shares: bool = False
     _stopped: dict[QueueName, Gang] = field(default_factory=dict)
     _collected: list[Collected] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Cycle:
     _class_of: dict[Task, Exchange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._judge = Judge(self.snapshot)
+        self.judge = Judge(self.snapshot)
         self.futile = Futility(self.ledger)
 
     @property
@@ -322,7 +322,7 @@ class Cycle:
         if len(others) < len(refusal.holders):
             refusal = replace(refusal, holders=others)
         if gang.key not in self._refused:
-            self._refused[gang.key] = self._judge.judged(gang, refusal)
+            self._refused[gang.key] = self.judge.judged(gang, refusal)
 
     def set_aside(self, gang: Gang, refusal: Refusal) -> None:
         """Take ``gang`` out of planning: no end of other pods helps, as ``refusal`` says."""

@@ -203,30 +203,46 @@ class DomainSearch:
         """The domain that would take the most members if nothing ran anywhere, and not enough.
 
         None: there is one that would take enough. Members that hold room may go too, so all domains
-        of the allowed tiers count.
+        of the allowed tiers count. Gangs that ask for the same get the same answer in a cycle.
         """
         if self.highest is None or not len(self.cycle.snapshot.table.nodes):
             return None
-        members, places = self.members, self.cycle.finder.places_if_empty
-        asked = Asked(_alike(None, members.tasks, places), members.least, members.roles)
-        found = fits(
-            self.among,
-            asked,
-            highest=self.highest,
-            rows_of_placed_members=np.zeros(0, dtype=np.intp),
-        )
-        requests = np.stack([task.request for task in members.tasks])
-        least = np.sort(requests, axis=0)[: members.least].sum(axis=0)
-        sizes = self.cycle.snapshot.table.sizes()
-        there = np.stack([self.among.sums(column) for column in sizes.T], axis=1)
-        large = (there >= least)[:, least > 0].all(axis=1)
+        members, known = self.members, self.cycle.judge.of_domains
+        kinds = Counter((id(task.shape), task.pinned, task.role) for task in members.tasks)
+        roles = frozenset(members.roles.items())
+        key = self.highest, members.least, roles, frozenset(kinds.items())
+        if key not in known:
+            places = self.cycle.finder.places_if_empty
+            asked = Asked(_alike(None, members.tasks, places), members.least, members.roles)
+            found = fits(
+                self.among,
+                asked,
+                highest=self.highest,
+                rows_of_placed_members=np.zeros(0, dtype=np.intp),
+            )
+            known[key] = self._largest(found)
+        return known[key]
+
+    def _largest(self, found: Fits) -> NearestDomain | None:
+        """The largest of empty domains, which take what ``found`` says; None: one takes enough.
+
+        Members of several shapes are held against the sums of domains too.
+        """
         at = nearest(self.among, found)
-        if at is None or (found.allowed & found.enough & large).any():
+        if at is None:
             return None
-        takes = int(found.takes[at])
-        lacks = np.maximum(least - there[at], 0) if takes >= members.least else least * 0
-        axis = self.cycle.snapshot.axis
-        return NearestDomain(self.among.names[at], takes, axis.amounts(lacks), empty=True)
+        requests = np.stack([task.request for task in self.members.tasks])
+        least = np.sort(requests, axis=0)[: self.members.least].sum(axis=0)
+        sizes, columns = self.cycle.snapshot.table.sizes(), np.flatnonzero(least)
+        there = [self.among.sums(sizes[:, column]) for column in columns]
+        large = [sums >= least[column] for sums, column in zip(there, columns, strict=True)]
+        if np.logical_and.reduce([found.allowed, found.enough, *large]).any():
+            return None
+        takes, lacks = int(found.takes[at]), np.zeros_like(least)
+        if takes >= self.members.least:
+            lacks[columns] = [max(least[c] - s[at], 0) for s, c in zip(there, columns, strict=True)]
+        lacking = self.cycle.snapshot.axis.amounts(lacks)
+        return NearestDomain(self.among.names[at], takes, lacking, empty=True)
 
     def _liked(self) -> Scores | None:
         scores, members = self.cycle.opened.domain_scores, self.members

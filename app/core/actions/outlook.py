@@ -5,12 +5,12 @@ holds already is part of its request while it lacks its minimum. Nodes that are 
 come back, so they count in what the cluster has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from app.core.shares.limits import capability_of
 from app.model.gang import Gang
-from app.model.reason import GUARANTEE, Cause, Never, Refusal, Shortfall
+from app.model.reason import GUARANTEE, Cause, NearestDomain, Never, Refusal, Shortfall
 from app.model.snapshot import Snapshot
 
 _OF_ROOM = frozenset(
@@ -32,6 +32,8 @@ class Judge:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._sums: tuple[Sequence[int], Sequence[int]] | None = None
+        self.of_domains: dict[Hashable, NearestDomain | None] = {}
+        """The largest domain, where none would be large enough, by what is asked for."""
 
     def judged(self, gang: Gang, refusal: Refusal) -> Refusal:
         """``refusal`` of ``gang`` with what makes it final, if anything does.

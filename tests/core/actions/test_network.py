@@ -99,6 +99,22 @@ def test_a_gang_that_no_empty_domain_holds_is_told_so_and_set_aside() -> None:
     assert plan(replace(gang, topology=hard(2)), sizes=(2,) * 6).nodes("g")
 
 
+def test_gangs_of_one_cycle_are_each_told_by_what_they_ask_for() -> None:
+    of = {
+        "fits": gang_of("fits", 4, topology=hard(1)),
+        "wide": gang_of("wide", 5, topology=hard(2)),
+        "large": gang_of("large", 5, topology=hard(1)),
+        "elastic": gang_of("elastic", 5, topology=hard(1), min_member=4),
+        "thick": gang_of("thick", 2, cpu=3, topology=hard(1)),
+    }
+    outcome = plan(*of.values(), sizes=(2,) * 6, used=filled(n0=2, n1=1, n2=2, n3=1, n4=2, n5=1))
+    told = {name: outcome.refusal(name).never for name in of}
+    assert told == dict.fromkeys(("fits", "wide", "elastic"), None) | {
+        "large": Never.DOMAINS,
+        "thick": Never.DOMAINS,
+    }
+
+
 def test_members_of_several_shapes_are_held_against_the_sums_of_domains() -> None:
     (first, *others) = members("g", 3, role="a")
     pinned = [replace(first, pinned=NodeName("n2")), *others]
