@@ -169,7 +169,7 @@ class Evicting:
         Raises ``KeyError`` for a pod without a group here.
         """
         sorting = _Sorting(self.panel(preemptor, rows))
-        for reason, mask in self._disruptions.spared(rows):
+        for reason, mask in self._disruptions.spared(rows, preemptor):
             sorting.spare(mask, reason)
         sorting.bind(self._binding)
         for rule in self._of_pods:

@@ -130,6 +130,7 @@ class Crowd:
         self.freezes = freezes
         self.jobs: dict[str, Job] = {}
         self.members: dict[str, list[Member]] = {}
+        self.created: dict[str, float] = {}
         self.evictions: list[Eviction] = []
         self.rounds = 0
         self.last: Plan | None = None
@@ -141,6 +142,7 @@ class Crowd:
         """``job`` comes, and its pods run as it says."""
         assert job.name not in self.jobs
         self.jobs[job.name] = job
+        self.created[job.name] = self.now + (len(self.created) + 1) / 1000
         self.members[job.name] = [
             Member(
                 f"{job.name}-{number}",
@@ -231,7 +233,7 @@ class Crowd:
 
     def snapshot(self, begun: Sequence[EvictionPlan] = ()) -> Snapshot:
         """The cluster as the planner sees it."""
-        gangs = [self._gang(job, float(number)) for number, job in enumerate(self.jobs.values())]
+        gangs = [self._gang(job) for job in self.jobs.values()]
         sums = QueueSums()
         for gang in gangs:
             sums.put(part_of(gang))
@@ -291,7 +293,7 @@ class Crowd:
         room = [dict(node.allocatable) for node in self.nodes]
         assert all(amount <= room[row][name] for (row, name), amount in used.items())
 
-    def _gang(self, job: Job, created: float) -> Gang:
+    def _gang(self, job: Job) -> Gang:
         members = self.members[job.name]
         waiting = tuple(
             make_task(
@@ -310,7 +312,7 @@ class Crowd:
             waiting=waiting,
             queue=QueueName(job.queue),
             priority=job.priority,
-            created=created,
+            created=self.created[job.name],
             min_member=job.needs,
             phase=GroupPhase.RUNNING if runs >= job.needs else GroupPhase.INQUEUE,
             counts=Counts(running=runs, pending=len(waiting) + frozen, gated=frozen),

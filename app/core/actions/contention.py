@@ -30,6 +30,7 @@ from app.core.evicting import Evicting
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.policy import Preemptor
+from app.core.settling import Settling
 from app.core.victims.candidates import candidates
 from app.core.victims.units import pods_of
 from app.kit.quantities import amount_text
@@ -102,6 +103,11 @@ class _Contest:
         """What running pods lose; few cycles ever ask."""
         return Work.of(self.cycle)
 
+    @cached_property
+    def settling(self) -> Settling:
+        """Which pods got their places lately."""
+        return Settling(self.cycle.ledger, now=self.cycle.now)
+
     def take_up(self, backlog: Backlog) -> Steps:
         """Sort the members of one gang, and evict for it."""
         cycle, gang = self.cycle, backlog.gang
@@ -140,7 +146,8 @@ class _Contest:
         keys = cycle.plugin_keys(gang, tasks)
         waited_enough = cycle.now >= gang.created + cycle.opened.patience(gang)
         votes = waited_enough, cycle.in_play(gang) or _admission(gang)
-        return demand.what, demand.members, gang.priority, votes, keys, gang.topology
+        settled = self.settling.number(gang)
+        return demand.what, demand.members, gang.priority, votes, keys, gang.topology, settled
 
     def _search(self, proof: Proof) -> tuple[NoVictims, ...]:
         """Look for victims and evict them; why there are none, or nothing: none is needed any more.

@@ -29,6 +29,7 @@ from app.core.policy import (
     Trait,
     Vote,
 )
+from app.core.settling import Settling
 from app.core.shares import hierarchy, limits
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.reclaiming import Reclaiming
@@ -96,7 +97,8 @@ def _open_flat(session: Session) -> Hooks:
         is_below_share=_below_share(quota, deserved),
         queue_shares=_queue_shares(quota, deserved, rank),
     )
-    return _taking(hooks, quota, Reclaiming(ledger, deserved, quota.held, quota.line))
+    settling = Settling(ledger, now=session.now)
+    return _taking(hooks, quota, Reclaiming(ledger, deserved, quota.held, quota.line, settling))
 
 
 def _open_tree(session: Session, *, level: int) -> Hooks:
@@ -126,9 +128,9 @@ def _open_tree(session: Session, *, level: int) -> Hooks:
         is_below_share=_below_share(quota, tree.deserved),
         queue_shares=_queue_shares(quota, tree.deserved, rank, level=level),
     )
-    return _taking(
-        hooks, quota, Reclaiming(ledger, tree.deserved, quota.held, quota.line, level=level)
-    )
+    settling = Settling(ledger, now=session.now)
+    reclaiming = Reclaiming(ledger, tree.deserved, quota.held, quota.line, settling, level=level)
+    return _taking(hooks, quota, reclaiming)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

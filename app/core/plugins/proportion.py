@@ -26,6 +26,7 @@ from app.core.policy import (
     Trait,
     Vote,
 )
+from app.core.settling import Settling
 from app.core.shares import limits
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.entitlements import Entitlement, entitlements
@@ -44,7 +45,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
     borrowing = borrowing_of(conf)
 
     def open_(session: Session) -> Hooks:
-        queues = Proportion(session.ledger)
+        queues = Proportion(session.ledger, now=session.now)
         return Hooks(
             queue_order=queues.compare,
             enqueueable=queues.enqueueable,
@@ -72,8 +73,9 @@ def configure(conf: PluginConf) -> OpenPlugin:
 class Proportion:
     """The queues of one cycle."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, now: float) -> None:
         self._ledger = ledger
+        self._settling = Settling(ledger, now=now)
         self._real = limits.real_capabilities(ledger.snapshot)
         self._rivals = limits.guaranteed(ledger.snapshot.queues.values())
         self._entitled: dict[QueueName, Entitlement] = {}
@@ -126,7 +128,7 @@ class Proportion:
         if queue == preemptor.gang.queue:
             return None
         self._follow_admissions()
-        held = self._ledger.queue(queue).allocated
+        held = self._ledger.queue(queue).allocated - self._settling.held(preemptor.gang, queue)
         over = held > self._entitlement(queue).deserved
         over &= (candidate.request > 0) & (preemptor.asked > 0)
         over[PODS_COLUMN] = False

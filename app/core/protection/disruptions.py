@@ -12,9 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from app.core.ledger import Ledger
+from app.core.policy import Preemptor
 from app.core.protection.gang_minimum import spares
 from app.core.protection.job_budgets import has_budget, may_be_missing
 from app.core.protection.run_time import has_run_for, minimum_run_time
+from app.core.settling import SETTLING, Settling
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, PodUid
 from app.model.parts import Part
@@ -35,12 +37,18 @@ class Disruptions:
         self._ledger = ledger
         self._now = now
         self._covered: dict[int, frozenset[PodUid]] = {}
+        self._settling = Settling(ledger, now=now)
         times = {n: minimum_run_time(q) for n, q in ledger.snapshot.queues.items()}
         self._run_times = {name: seconds for name, seconds in times.items() if seconds}
 
-    def spared(self, rows: Rows) -> list[tuple[str, Mask]]:
-        """What protects the pods at ``rows`` by themselves, and which of them (shape ``(C,)``)."""
+    def spared(self, rows: Rows, preemptor: Preemptor | None = None) -> list[tuple[str, Mask]]:
+        """What protects the pods at ``rows`` by themselves, and which of them (shape ``(C,)``).
+
+        From ``preemptor`` as well as from all others.
+        """
         found = []
+        if preemptor is not None:
+            found.append((SETTLING, self._settling.spared(preemptor, rows)))
         if self._run_times:
             found.append((RUN_TIME, ~self._have_run(rows)))
         if self._budgets:

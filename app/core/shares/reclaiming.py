@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from app.core.ledger import Ledger
 from app.core.policy import Candidate, Preemptor
+from app.core.settling import Settling
 from app.core.shares import limits
 from app.model.ids import ROOT_QUEUE, QueueName
 from app.model.reason import Cause, Refusal
@@ -33,13 +34,15 @@ class Reclaiming:
     """What queues take from one another on one ledger.
 
     ``deserved`` has 0 where a queue deserves nothing; ``held`` tells what a queue holds with its
-    descendants, ``line`` the queues from it up to the root. ``level`` as above.
+    descendants, ``line`` the queues from it up to the root. ``level`` as above. What pods hold that
+    settle (``settling``) does not put a queue beyond its share.
     """
 
     ledger: Ledger
     deserved: Mapping[QueueName, Vector]
     held: Callable[[QueueName], Vector]
     line: Callable[[QueueName], Sequence[QueueName]]
+    settling: Settling
     level: int = 0
     _taker: tuple[Preemptor, frozenset[QueueName]] | None = field(default=None, init=False)
 
@@ -66,7 +69,7 @@ class Reclaiming:
         taking, giving = _parted(self._line(preemptor.gang.queue), self._line(candidate.gang.queue))
         if not self._takes(preemptor, taking):
             return False
-        return all(self._is_beyond(name, both, request) for name in giving)
+        return all(self._is_beyond(preemptor, name, both, request) for name in giving)
 
     def common(self, left: QueueName, right: QueueName) -> int:
         """How many queues, the root left out, are on both lines."""
@@ -103,12 +106,14 @@ class Reclaiming:
         short = limits.exceeding(asked, held=self.held(name), limit=deserved)
         return tuple(at for at in short if deserved[at] > 0)
 
-    def _is_beyond(self, name: QueueName, both: Sequence[int], request: Sequence[int]) -> bool:
+    def _is_beyond(
+        self, preemptor: Preemptor, name: QueueName, both: Sequence[int], request: Sequence[int]
+    ) -> bool:
         """Whether the queue gives of what ``both`` gangs ask for."""
         deserved = self.deserved[name].tolist()
         if not _has_claim(deserved, request):
             return True
-        held = self.held(name).tolist()
+        held = (self.held(name) - self.settling.held(preemptor.gang, name)).tolist()
         return any(held[at] > deserved[at] > 0 for at in both)
 
     def _needs_guarantee(self, candidate: Candidate) -> bool:

@@ -174,7 +174,7 @@ def test_what_a_running_gang_asks_beyond_what_it_had_takes_the_turn_of_its_queue
     low = singles(4, nodes=1)
     stay = [replace(one, runs=_protected(one)) for one in low[1:]]
     running = [RunningGang(grown, running_gang("grown", [0], queue="b").runs), low[0], *stay]
-    new = replace(asks("new", 1, queue="c"), created=1.0)
+    new = replace(asks("new", 1, queue="c"), created=2.0)
     both = {"running": running, "nodes": cores(5), "queues": (A, B, c), "by": BY}
     outcome = contended(new, pending=(grown, new), **both)  # type: ignore[arg-type]
     assert [plan.preemptor for plan in outcome.plan.evictions] == [new.key]
