@@ -12,6 +12,7 @@ from app.model.topology import HyperNode
 from app.model.workload import GroupPhase
 from app.service.calls.filtering import Chosen
 from tests.builders import make_shape
+from tests.service.calls.test_front_reservations import Front
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 from tests.topology import hard, racks
@@ -112,6 +113,22 @@ def test_equal_members_of_two_gangs_exchange_places_in_one_domain_only() -> None
         assert {m.node for m in h} < OF_RACK["b"]
         assert not reservations.change_places(g[0].pod.uid, h[0].pod.uid, now=0.0)
         assert reservations.change_places(g[0].pod.uid, g[1].pod.uid, now=0.0)
+
+    run(scenario())
+
+
+def test_the_front_exchanges_places_inside_one_domain_only() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        network(rig)
+        for name in "gh":
+            rig.group(name, minimum=2, topology=hard(1))
+            for at in range(2):
+                member(rig, f"{name}-{at}", group=name)
+        await rig.cycle()
+        kinds = front.kinds("g-0", "g-1", "h-0", "h-1")
+        assert kinds[0] == kinds[1] != kinds[2] == kinds[3]
 
     run(scenario())
 

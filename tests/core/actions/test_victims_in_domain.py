@@ -213,6 +213,22 @@ def test_a_lost_member_is_made_room_for_in_the_domain_of_the_others() -> None:
     assert victims(outcome) == {"low3-0"}
 
 
+def test_members_that_do_not_exist_yet_have_their_room_in_the_same_domain() -> None:
+    gang = make_gang("high", waiting=members("high", 1), min_member=2, priority=9, topology=hard(1))
+    outcome = plan(gang, running=one_each())
+    assert len(victims(outcome)) == 2
+    assert len(eviction_for(outcome, "high").places) == 2
+    assert len(racks_of(outcome)) == 1
+
+
+def test_a_member_that_is_pinned_decides_on_the_domain_whose_pods_go() -> None:
+    pinned = replace(members("high", 1)[0], pinned=NodeName("n3"))
+    waiting = (pinned, *members("other", 1))
+    gang = make_gang("high", waiting=waiting, priority=9, topology=hard(1))
+    outcome = plan(gang, running=one_each())
+    assert victims(outcome) == {"low2-0", "low3-0"}
+
+
 def test_members_that_no_allowed_domain_has_all_of_are_helped_by_no_eviction() -> None:
     waiting = members("high", 1, priority=9)
     gang = make_gang("high", waiting=waiting, min_member=3, priority=9, topology=hard(1))
