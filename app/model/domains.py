@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from app.model.resources import Rows
+from app.model.resources import Mask, Rows
 from app.model.topology import NetworkTopology
 
 CLUSTER: Final = "<cluster-top-hypernode>"
@@ -61,6 +61,13 @@ class Domains:
         there = np.zeros(self.starts[-1] - self.starts[-2], dtype=np.int64)
         there[held] = 1
         return self.names[int((self.sums(there) == there.sum()).argmax())]
+
+    def allowed(self, highest: int, held: Rows) -> Mask:
+        """Which domains up to that tier have all of these rows, shape ``(D,)``."""
+        there = np.zeros(self.starts[-1] - self.starts[-2], dtype=np.int64)
+        there[held] = 1
+        has_all: Mask = self.sums(there) == there.sum()
+        return has_all & (self.tiers <= highest)
 
     def highest_tier(self, asked: NetworkTopology) -> int | None:
         """The highest tier that ``asked`` allows; None: no HyperNode has the tier it names."""

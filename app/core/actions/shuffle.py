@@ -4,6 +4,8 @@ There is no preemptor (volcano.md §3.5). Pods move in the units in which pods a
 (:mod:`app.core.victims.units`): single pods, members beyond a gang's minimum, and whole gangs, if
 all their pods are wanted elsewhere. A unit moves only if the planner itself would place what comes
 in its stead on nodes that the plugin chose: else it might come back to where it was, and go again.
+Pods of a gang that has to be in one domain of the network move inside that domain.
+
 Nothing keeps the places for the pods that come, as it is not known which these are; what the action
 decided stands on the ledger of its own cycle.
 
@@ -11,6 +13,7 @@ Members of groups that wait stay, and as long as pods of an earlier round are to
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,6 +29,7 @@ from app.core.victims.going import going
 from app.core.victims.problem import Problem, Solution, Wanted, Witness, WitnessKind
 from app.core.victims.units import Unit, units_of
 from app.model.amounts import is_best_effort
+from app.model.domains import Domain
 from app.model.eviction import EvictionAction, EvictionPlan, VictimPod
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import GroupKey
@@ -134,11 +138,44 @@ class _Round:
             with cycle.ahead(), cycle.beyond_shares(allowed=borrows):
                 for task in comers.waiting:
                     takes = self._plugin(task).takes(task.request)
-                    if cycle.try_place(comers, task) is not None:
+                    domains = self._domains(unit, task)
+                    if domains is None:
+                        return None
+                    with ExitStack() as inside:
+                        for domain in domains:
+                            inside.enter_context(cycle.inside(domain))
+                        refusal = cycle.try_place(comers, task)
+                    if refusal is not None:
                         return None
                     if not takes[ledger.placed_since(trial.start)[-1].node]:
                         return None
             return tuple((entry.task, entry.node) for entry in ledger.placed_since(trial.start))
+
+    def _domains(self, unit: Unit, task: Task) -> Sequence[Domain] | None:
+        """The domains of the network that the pod has to stay in; None: its gang is in none.
+
+        Each is the widest one allowed that has all nodes of its gang, or of its sub-group, by now.
+        """
+        snapshot = self.cycle.snapshot
+        running, gang = snapshot.running, snapshot.gangs[unit.gang]
+        mine = running.parts[running.index[task.uid]].sub_group
+        of_policy = {policy.name: policy.topology for policy in gang.sub_groups}
+        if gang.topology is None and not any(of_policy.values()):
+            return ()
+        rows = [at for at, key in enumerate(running.gangs) if key == unit.gang]
+        part = [at for at in rows if running.parts[at].sub_group == mine]
+        among, found = snapshot.domains, list[Domain]()
+        for asked, held in ((gang.topology, rows), (of_policy.get(mine.policy), part)):
+            if among is None or asked is None or not asked.is_hard:
+                continue
+            highest = among.highest_tier(asked)
+            if highest is None:
+                return None
+            allowed = np.flatnonzero(among.allowed(highest, np.unique(running.nodes[held])))
+            if not len(allowed):
+                return None
+            found.append(Domain(among.names[allowed[-1]], among.rows_of(int(allowed[-1]))))
+        return found
 
     def _victim(self, at: int) -> VictimPod:
         snapshot = self.cycle.snapshot

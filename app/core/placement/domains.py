@@ -70,12 +70,7 @@ def fits(domains: Domains, asked: Asked, *, highest: int, rows_of_placed_members
     enough = takes >= asked.least
     for role, least in asked.roles.items():
         enough &= of_role[role] >= least
-    allowed = domains.tiers <= highest
-    if len(rows_of_placed_members):
-        there = np.zeros(domains.starts[-1] - domains.starts[-2], dtype=np.int64)
-        there[rows_of_placed_members] = 1
-        allowed &= domains.sums(there) == int(there.sum())
-    return Fits(allowed, enough, takes, spare)
+    return Fits(domains.allowed(highest, rows_of_placed_members), enough, takes, spare)
 
 
 def in_order(domains: Domains, fits: Fits, liked: Scores | None = None) -> list[int]:

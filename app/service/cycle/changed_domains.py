@@ -77,7 +77,5 @@ def holds(domains: Domains, asked: NetworkTopology, rows: Collection[int]) -> bo
     if not (asked.is_hard and rows):
         return True
     highest = domains.highest_tier(asked)
-    there = np.zeros(int(domains.starts[-1] - domains.starts[-2]), dtype=np.int64)
-    there[list(rows)] = 1
-    has_all = domains.sums(there) == len(rows)
-    return highest is not None and bool((has_all & (domains.tiers <= highest)).any())
+    held = np.array(sorted(rows), dtype=np.intp)
+    return highest is not None and bool(domains.allowed(highest, held).any())

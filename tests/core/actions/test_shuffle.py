@@ -15,6 +15,7 @@ from app.model.conf import PluginConf
 from app.model.disruption import DisruptionBudget
 from app.model.eviction import EvictionAction, EvictionPlan, VictimPod
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+from app.model.parts import NO_SUB_GROUP, Part, SubGroup, SubGroupPolicy
 from app.model.running import Protection
 from app.model.shape import LabelSelector, PodShape
 from app.model.workload import QueueState
@@ -22,6 +23,7 @@ from tests.builders import make_queue
 from tests.core.actions.rigs import Outcome, cores, gang_of, policies, sized
 from tests.core.contended import RunningGang, contended, foreign_pod, running_gang, victims
 from tests.scale import examples
+from tests.topology import hard, make_domains, racks, zone
 
 NOW = 10_000.0
 ACTIONS = ("enqueue", "allocate", "backfill", "shuffle")
@@ -303,3 +305,20 @@ def _after(gang: RunningGang, outcome: Outcome) -> RunningGang:
         for one in gang.runs
     )
     return RunningGang(gang.gang, runs)
+
+
+@pytest.mark.parametrize("of_sub_group", [False, True], ids=["gang", "sub-group"])
+@pytest.mark.parametrize(("tier", "count"), [(1, 0), (2, 3)])
+def test_pods_of_a_gang_move_inside_the_domain_that_it_needs(
+    tier: int, count: int, *, of_sub_group: bool
+) -> None:
+    nodes = cores(10, 10)
+    tree = (*racks(a="n0", b="n1"), zone("z", "a", "b"))
+    part = Part("", SubGroup("s", "x") if of_sub_group else NO_SUB_GROUP)
+    policy = SubGroupPolicy("s", keys=("k",), topology=hard(tier))
+    fields: dict[str, Any] = {"topology": hard(tier)}
+    if of_sub_group:
+        fields = {"sub_groups": (policy,), "sub_group_ready": {part.sub_group: 8}}
+    low = running_gang("low", [0] * 8, minimum=1, **fields)
+    low = replace(low, runs=tuple(replace(one, part=part) for one in low.runs))
+    assert len(victims(moved(low, nodes=nodes, domains=make_domains(nodes, tree)))) == count
