@@ -45,6 +45,7 @@ PIECES: tuple[Piece, ...] = (
     *faults("competition", "tests/e2e/test_competition.py", rounds=20, shares=5),
     *faults("crowd", "tests/e2e/test_crowd.py", rounds=20, shares=5),
     *faults("kill", "tests/e2e/test_kill.py", rounds=20, shares=5),
+    *faults("domain-kills", "tests/e2e/test_domain_kills.py", rounds=20, shares=4),
     *faults("fresh-start", "tests/e2e/test_fresh_start.py", rounds=20, shares=4),
     *faults("mixed-faults", "tests/e2e/test_mixed_faults.py", rounds=20, shares=4),
     *faults("mixed-arrivals", "tests/e2e/test_mixed_arrivals.py", rounds=60, shares=2),
