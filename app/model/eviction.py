@@ -12,6 +12,7 @@ from enum import StrEnum
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+from app.model.parts import NO_SUB_GROUP, SubGroup
 
 
 class EvictionAction(StrEnum):
@@ -51,11 +52,15 @@ class VictimPod:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PipelinedPlace:
-    """``task`` (a pod or a slot) goes to ``node`` once the victims are gone."""
+    """``task`` (a pod or a slot) goes to ``node`` once the victims are gone.
+
+    ``sub_group`` is the one that the place is for; that of none: a member of any may have it.
+    """
 
     task: Task
     node: NodeName
     exchange: Exchange = ANY_EQUAL
+    sub_group: SubGroup = NO_SUB_GROUP
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,8 @@ victims are still to leave is *kept back*, so that no other pod takes it meanwhi
 the same on its ledger (:mod:`app.core.actions.begun`).
 
 A place may be a slot, for a member that does not exist yet. When the member comes it takes over the
-place of the slot, and when the member of a place goes the place becomes a slot again.
+place of the slot, and when the member of a place goes the place becomes a slot again, for a member
+of the same sub-group.
 """
 
 from collections import Counter
@@ -24,6 +25,7 @@ from app.model.amounts import Amounts
 from app.model.eviction import EvictionPlan, PipelinedPlace, VictimPod
 from app.model.gang import Task
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
+from app.model.parts import NO_SUB_GROUP
 from app.model.plan import Placement
 from app.model.resources import Vector
 from app.model.running import NO_GROUP
@@ -72,7 +74,11 @@ class Pipelined:
         """Keep back the room of its places; its victims are in no other plan."""
         self._begun[name] = _Begun(plan)
         self._victims |= {victim.uid: name for victim in plan.victims}
-        self._settle(name, list(plan.places))
+        self._settle(name, [self._in_its_part(place) for place in plan.places])
+
+    def _in_its_part(self, place: PipelinedPlace) -> PipelinedPlace:
+        member = self._members.get(place.task.uid)
+        return place if member is None else replace(place, sub_group=member.part.sub_group)
 
     def end(self, name: str) -> None:
         """End the plan: its places are reserved, or given up."""
@@ -157,7 +163,7 @@ class Pipelined:
     def placements(self, name: str) -> tuple[Placement, ...]:
         """The places as they are reserved once the victims have gone."""
         return tuple(
-            Placement(self._task(each.task), each.node, each.exchange)
+            Placement(self._task(each.task), each.node, each.exchange, each.sub_group)
             for each in self._begun[name].places
         )
 
@@ -233,6 +239,7 @@ def _takes_slot(member: Member, places: list[PipelinedPlace]) -> bool:
     for number, place in enumerate(places):
         task = place.task
         fits = task.is_slot and task.role == pod.role and pod.shape.fits_like(task.shape)
+        fits &= place.sub_group in (member.part.sub_group, NO_SUB_GROUP)
         if fits and pod.pinned in (place.node, NO_NODE):
             places[number] = replace(place, task=member.task)
             return True

@@ -10,6 +10,7 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, VictimPod
 from app.model.gang import Task
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName, group_key
+from app.model.parts import SubGroupPolicy
 from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
 from app.model.workload import GroupPhase, Namespace, PodGroup
@@ -33,7 +34,7 @@ class Cluster:
         for number, cpu in enumerate((2000, 1000)):
             self.pod(f"low-{number}", "low", node=N1, phase="Running", shape=make_shape(cpu=cpu))
 
-    def group(self, name: str, minimum: int) -> None:
+    def group(self, name: str, minimum: int, **fields: Any) -> None:
         self.cache.set_group(
             PodGroup(
                 "default",
@@ -43,6 +44,7 @@ class Cluster:
                 created=0.0,
                 phase=GroupPhase.INQUEUE,
                 min_member=minimum,
+                **fields,
             )
         )
 
@@ -232,6 +234,23 @@ def test_a_member_that_goes_leaves_its_place_to_the_next_one() -> None:
     waiting(cluster, "c")
     assert cluster.cache.pipelined.follow("x")
     assert cluster.nodes() == [("c", "n1"), ("b", "n2")]
+
+
+def test_the_place_of_a_member_that_goes_is_for_its_sub_group() -> None:
+    cluster = Cluster()
+    pairs = SubGroupPolicy("pairs", keys=("pair",), size=2, least=1)
+    cluster.group("high", 2, sub_groups=(pairs,))
+    shape = make_shape(cpu=1500)
+    for name in ("x-0", "x-1"):
+        cluster.pod(name, "high", shape=shape, labels={"pair": "x"})
+    cluster.begin(cluster.place("x-0"), cluster.place("x-1", node=N2), victims=("low-0",))
+    cluster.cache.drop_pod(PodUid("uid-x-1"))
+    cluster.pod("y-0", "high", shape=shape, labels={"pair": "y"})
+    cluster.cache.pipelined.follow("x")
+    assert cluster.nodes() == [("x-0", N1), ("", N2)]
+    cluster.pod("x-2", "high", shape=shape, labels={"pair": "x"})
+    cluster.cache.pipelined.follow("x")
+    assert cluster.nodes() == [("x-0", N1), ("x-2", N2)]
 
 
 def test_a_member_that_is_bound_elsewhere_needs_its_place_no_more() -> None:
