@@ -21,12 +21,12 @@ from app.core.actions.attempt import Attempt, place_at
 from app.core.actions.backlog import Backlog, followers_last, rank
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
-from app.core.actions.packed_units import TRIALS, PackedUnits
+from app.core.actions.packed_units import STEPS, PackedUnits
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.gangs.task_topology import tells_tasks_apart
-from app.core.victims.packing import Steps as Trials
+from app.core.victims.packing import Steps as SearchSteps
 from app.model.gang import Gang, Task
 from app.model.reason import Refusal
 from app.model.topology import NetworkTopology
@@ -83,10 +83,10 @@ def _place_in_domain(
     """Give the gang its minimum inside one domain, or refuse it; None: it may lie anywhere."""
     gang, in_order = backlog.gang, followers_last(cycle.snapshot, tasks)
     members = network.Members(gang, tasks, need.members, roles=need.roles)
-    search, trials = network.DomainSearch.of(cycle, asked, members), Trials(TRIALS)
+    search, steps = network.DomainSearch.of(cycle, asked, members), SearchSteps(STEPS)
     kinds: Sequence[AttemptKind] = (MemberAttempt, PackedAttempt)
     if gang.sub_groups:
-        kinds = (UnitAttempt, partial(PackedUnits, trials=trials))
+        kinds = (UnitAttempt, partial(PackedUnits, steps=steps))
     for domain in search.domains():
         backlog.forget_failures()
         with cycle.inside(domain):

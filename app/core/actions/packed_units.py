@@ -3,7 +3,8 @@
 Sub-groups that are placed one after the other, each where it fits best, may leave gaps that are too
 small for the last ones. Here it is searched which sub-group goes into which domain, and members are
 packed exactly (:mod:`app.core.victims.packing`). A sub-group of which more members wait than it
-lacks takes the first ones. The search is bounded: for many sub-groups it may end without an answer.
+lacks takes the first ones. The search is bounded: of many sub-groups, or on many nodes, there is
+none, and it may end without an answer.
 """
 
 from collections import Counter
@@ -26,10 +27,13 @@ from app.model.gang import Task
 from app.model.ids import NodeName
 from app.model.parts import SubGroup
 
-TRIALS: Final = 500
-"""How many choices of a domain are tried for one gang: each costs up to a millisecond."""
-_STEPS: Final = 2_000
-"""Steps of one packing."""
+STEPS: Final = 20_000
+"""Steps of the search for one gang: some hundred milliseconds at most."""
+_CHOICE: Final = 50
+"""So many of them it costs to choose a domain."""
+_MOST_UNITS: Final = 8
+_MOST_PLACES: Final = 300
+"""Kinds of members in their domains, times nodes: of more no packing is looked for."""
 
 _Alike = tuple[int, NodeName]
 """What members alike have in common: the identity of their shape, and their pin."""
@@ -61,15 +65,17 @@ class _Chosen(NamedTuple):
 class PackedUnits(Attempt):
     """Whole sub-groups where a packing has room for them; members by themselves come after that.
 
-    ``trials`` are shared by the attempts for one gang in several domains.
+    The ``steps`` are shared by the attempts for one gang in several domains.
     """
 
-    trials: Steps = field(default_factory=lambda: Steps(TRIALS))
+    steps: Steps = field(default_factory=lambda: Steps(STEPS))
 
     def run(self) -> Yields:
         """Place the sub-groups that the minimum needs, and then what else it takes."""
         cycle, gang = self.cycle, self.backlog.gang
         if not self.need.policies or len({id(task.shape) for task in self.tasks}) < 2:
+            return
+        if self.steps.left <= 0 or sum(self.need.policies.values()) > _MOST_UNITS:
             return
         yield
         choices, at = self._choices(), len(cycle.ledger.journal)
@@ -118,7 +124,8 @@ class PackedUnits(Attempt):
         if lacking[policy] > 0:
             less = lacking - Counter([policy])
             for domain in choice.domains[_first(choice, chosen) :]:
-                if not self.trials.take():
+                self.steps.left -= _CHOICE
+                if self.steps.left <= 0:
                     return False
                 more = [*chosen, _Chosen(choice, domain)]
                 if self._packed(more) is not None and self._choose(others, more, less):
@@ -128,21 +135,25 @@ class PackedUnits(Attempt):
 
     def _packed(self, chosen: Sequence[_Chosen]) -> list[int] | None:
         """A row for each of their members, in order; None: no packing is found."""
-        cycle, everywhere = self.cycle, np.arange(len(self.cycle.room), dtype=np.intp)
-        rows = everywhere if cycle.within is None else cycle.within
+        cycle = self.cycle
+        rows = cycle.within
+        if rows is None:
+            rows = np.arange(len(cycle.room), dtype=np.intp)
         alike: dict[tuple[_Alike, str], list[int]] = {}
         wanted: list[Wanted] = []
         tasks = [(task, domain) for choice, domain in chosen for task in choice.tasks]
         for at, (task, domain) in enumerate(tasks):
             key = _alike(task), "" if domain is None else domain.name
             alike.setdefault(key, []).append(at)
+        if len(alike) * len(rows) > _MOST_PLACES:
+            return None
         for positions in alike.values():
             task, domain = tasks[positions[0]]
             mask = cycle.finder.places(task)[rows] > 0
             if domain is not None:
                 mask &= np.isin(rows, domain.rows)
             wanted.append(Wanted(mask, task.request, len(positions)))
-        found = pack(cycle.room[rows], wanted, Steps(_STEPS))
+        found = pack(cycle.room[rows], wanted, self.steps)
         if isinstance(found, NotPacked):
             return None
         row_of = {

@@ -1,0 +1,49 @@
+"""Sub-groups of several shapes that are placed at once: how large a search may be."""
+
+from collections import Counter
+
+from app.model.gang import Gang
+from app.model.parts import SubGroup, SubGroupPolicy
+from app.model.reason import Cause
+from tests.builders import make_gang
+from tests.core.actions.rigs import cores, cycle, members
+from tests.topology import hard, make_domains, racks
+
+
+def of_two_shapes(count: int, least: int) -> Gang:
+    """So many sub-groups of a member of two cores and one of three, of which ``least`` must be."""
+    waiting = [
+        task
+        for number in range(count)
+        for cpu in (2, 3)
+        for task in members(f"g-{number}-{cpu}", 1, cpu=cpu, role=f"r{cpu}")
+    ]
+    of = {task.uid: SubGroup("s", str(at // 2)) for at, task in enumerate(waiting)}
+    policy = SubGroupPolicy("s", keys=("k",), size=2, least=least, topology=hard(1))
+    return make_gang(
+        "g",
+        waiting=tuple(waiting),
+        min_member=2 * least,
+        topology=hard(2),
+        sub_groups=(policy,),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+
+
+def test_many_sub_groups_on_many_nodes_are_refused_without_a_deep_search() -> None:
+    """As many domains as nodes have room for a sub-group by sums, and none has by pieces."""
+    nodes = cores(*(4 for _ in range(64)))
+    names = [f"n{at}" for at in range(64)]
+    tree = racks(**{f"r{at}": " ".join(names[2 * at : 2 * at + 2]) for at in range(32)})
+    outcome = cycle(of_two_shapes(40, 40), nodes=nodes, domains=make_domains(nodes, tree), now=0.0)
+    assert outcome.refusal("g").cause is Cause.NO_DOMAIN
+
+
+def test_the_search_is_over_after_so_many_steps() -> None:
+    nodes = cores(*(4 for _ in range(32)))
+    names = [f"n{at}" for at in range(32)]
+    tree = racks(**{f"r{at}": " ".join(names[2 * at : 2 * at + 2]) for at in range(16)})
+    domains = make_domains(nodes, tree)
+    assert len(cycle(of_two_shapes(8, 8), nodes=nodes, domains=domains).nodes("g")) == 16
+    assert cycle(of_two_shapes(17, 17), nodes=nodes, domains=domains).nodes("g") == {}
