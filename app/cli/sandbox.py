@@ -25,6 +25,13 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     cpu: Annotated[str, typer.Option(envvar="PUMICE_CPU", help="CPU of each node.")] = "4",
     memory: Annotated[str, typer.Option(envvar="PUMICE_MEMORY", help="Memory of each.")] = "16Gi",
     gpus: Annotated[int, typer.Option(envvar="PUMICE_GPUS", min=0, help="GPUs of each.")] = 0,
+    gpu_memory: Annotated[
+        str, typer.Option(envvar="PUMICE_GPU_MEMORY", help="Memory of each GPU that is shared.")
+    ] = "80Gi",
+    vgpu: Annotated[
+        bool,
+        typer.Option("--vgpu", envvar="PUMICE_VGPU", help="Let pods share the GPUs as vGPUs."),
+    ] = False,
     racks: Annotated[
         int,
         typer.Option(envvar="PUMICE_RACKS", min=0, help="Racks of the nodes, as HyperNodes."),
@@ -81,9 +88,11 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = None,
 ) -> None:
     """Run a cluster until Ctrl-C and say where it is."""
-    for flag, quantity in (("--cpu", cpu), ("--memory", memory)):
+    for flag, quantity in (("--cpu", cpu), ("--memory", memory), ("--gpu-memory", gpu_memory)):
         if not is_positive(quantity):
             _refuse(f"{flag}: {quantity!r} is no quantity such as 4, 500m or 16Gi")
+    if vgpu and not gpus:
+        _refuse("--vgpu: there are no GPUs to share (--gpus)")
     if racks > nodes:
         _refuse(f"--racks {racks}: there are only {nodes} nodes (--nodes)")
     if numa * 1000 > parse_milli(cpu):
@@ -100,6 +109,8 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
                 cpu=cpu,
                 memory=memory,
                 gpus=gpus,
+                gpu_memory=gpu_memory,
+                vgpu=vgpu,
                 racks=racks,
                 numa=NumaSpec(numa, NumaPolicy(numa_policy)) if numa else None,
             ),

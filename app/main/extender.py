@@ -34,7 +34,7 @@ from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.front import Front
-from app.main.informers import KINDS, Informers, lease_kind, pod_kinds, waiting_pods
+from app.main.informers import KINDS, Informers, device_config, lease_kind, pod_kinds, waiting_pods
 from app.main.serving.server import CALL_CONNECTIONS, Bind, Server, opened, server
 from app.main.serving.serving_tls import CertificateFiles, follow_files
 from app.main.serving.translation import ClusterPorts, Home
@@ -125,6 +125,9 @@ class ExtenderProcess:
         """Serve until ``stopping`` is set, then drain."""
         parts = self._parts
         self._load_configuration()
+        config_map = parts.configuration.device_config_map
+        if config_map is not None:
+            self._informers.add(device_config(*config_map))
         services = self._services()
         calls = extender_calls(services)
         webs = self._webs(listener, bind, services=services, calls=calls)

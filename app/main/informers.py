@@ -27,6 +27,7 @@ from app.kube.stream import (
     Modified,
     PageListed,
 )
+from app.wire.objects.device_configs import decode_device_config
 from app.wire.objects.groups import decode_pod_group
 from app.wire.objects.hyper_nodes import decode_hyper_node
 from app.wire.objects.jobs import decode_job
@@ -150,6 +151,13 @@ def _of_others(schedulers: Iterable[str]) -> list[str]:
     return [f"spec.schedulerName!={name}" for name in sorted(schedulers)]
 
 
+def device_config(namespace: str, name: str) -> WatchedKind:
+    """The ConfigMap of the device plugins."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    fields = f"metadata.name={name}"
+    return WatchedKind("deviceconfigs", path, decode_device_config, fields, optional=True)
+
+
 def lease_kind(namespace: str) -> WatchedKind:
     """The Leases of one namespace, which say what process leads."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
@@ -206,6 +214,11 @@ class Informers:
         """Start all threads."""
         for informer in self._informers.values():
             informer.start()
+
+    def add(self, kind: WatchedKind) -> None:
+        """Follow one kind more, before the start."""
+        self._informers[kind.name] = self._informer(kind)
+        self._awaited = (*self._awaited, kind.name)
 
     def follow(self, kind: WatchedKind) -> None:
         """Follow one kind more from now on, if it is not followed yet."""

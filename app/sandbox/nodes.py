@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
+from app.model.amounts import MEMORY
+from app.model.device_families import VGPU
+from app.model.devices import ALL_CORES
 from app.model.numa import NumaPolicy
 from app.sandbox.clock import timestamp
 from app.wire.documents import Document
+from app.wire.quantity import amount
 
 GPU = "nvidia.com/gpu"
+SHARERS = 10
+"""Containers that may share a GPU, as the device plugin of Volcano has it."""
 RACK = "pumice.sh/rack"
 """Label of nodes: the rack they are in."""
 _CONDITIONS = (
@@ -33,7 +39,9 @@ class NumaSpec:
 class NodeSpec:
     """``count`` equal nodes; quantities are written as in manifests.
 
-    ``racks`` of them stand in a row, each with as many nodes as the next, or one more; 0: none.
+    With ``vgpu`` pods may share the GPUs, each of ``gpu_memory``, and the nodes say so as Volcano's
+    device plugin does. ``racks`` of them stand in a row, each with as many nodes as the next, or
+    one more; 0: none.
     ``numa`` None: the machines say nothing of NUMA nodes.
     """
 
@@ -41,6 +49,8 @@ class NodeSpec:
     cpu: str = "4"
     memory: str = "16Gi"
     gpus: int = 0
+    gpu_memory: str = "80Gi"
+    vgpu: bool = False
     racks: int = 0
     numa: NumaSpec | None = None
     pods: int = 110
@@ -74,7 +84,12 @@ def _node(spec: NodeSpec, index: int, *, now: float) -> Document:
         "pods": str(spec.pods),
         "ephemeral-storage": "100Gi",
     }
-    if spec.gpus:
+    mib = amount(MEMORY, spec.gpu_memory) >> 20
+    if spec.vgpu:
+        capacity[VGPU.count] = str(spec.gpus * SHARERS)
+        capacity[VGPU.memory] = str(spec.gpus * mib)
+        capacity[VGPU.cores] = str(spec.gpus * ALL_CORES)
+    elif spec.gpus:
         capacity[GPU] = str(spec.gpus)
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **spec.labels}
     if spec.racks:
@@ -82,7 +97,7 @@ def _node(spec: NodeSpec, index: int, *, now: float) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels, "annotations": _shared(spec, name, mib)},
         "spec": {},
         "status": {
             "capacity": capacity,
@@ -105,6 +120,17 @@ def _node(spec: NodeSpec, index: int, *, now: float) -> Document:
             },
         },
     }
+
+
+def _shared(spec: NodeSpec, node: str, mib: int) -> dict[str, str]:
+    """The annotation that lists GPUs which pods may share."""
+    if not spec.vgpu:
+        return {}
+    listed = (
+        f"GPU-{node}-{index},{SHARERS},{mib},NVIDIA-A100-SXM4-80GB,true,hami-core:"
+        for index in range(spec.gpus)
+    )
+    return {VGPU.register: "".join(listed)}
 
 
 def _condition(kind: str, status: str, *, why: tuple[str, str], now: float) -> Document:

@@ -114,6 +114,8 @@ def test_a_port_in_use_is_said_in_one_line(flag: str, kind: str, tmp_path: Path)
         (["--memory=-1Gi"], "--memory: '-1Gi' is no quantity such as 4, 500m or 16Gi"),
         (["--cpu=0"], "--cpu: '0' is no quantity such as 4, 500m or 16Gi"),
         (["--nodes=2", "--racks=3"], "--racks 3: there are only 2 nodes (--nodes)"),
+        (["--vgpu"], "--vgpu: there are no GPUs to share (--gpus)"),
+        (["--gpu-memory=much"], "--gpu-memory: 'much' is no quantity such as 4, 500m or 16Gi"),
         (["--cpu=2", "--numa=3"], "--numa 3: a node has only 2 cpus (--cpu)"),
         (["--form=b"], "--form b needs --control-plane real"),
     ],
@@ -235,6 +237,31 @@ def test_the_example_of_numa_nodes_can_be_tried_on_machines_that_have_some(tmp_p
 
 
 @pytest.mark.sandbox
+def test_the_example_of_shared_gpus_can_be_tried_on_machines_that_have_some(tmp_path: Path) -> None:
+    """As docs/devices.md says."""
+    conf = tmp_path / "conf.yaml"
+    shipped = (ROOT / "scheduler-config" / "volcano-scheduler.conf").read_text()
+    arguments = "{deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack}"
+    conf.write_text(f"{shipped}  - name: deviceshare\n    arguments: {arguments}\n")
+    flags = ("--nodes=1", "--gpus=2", "--gpu-memory=32Gi", "--vgpu", f"--scheduler-conf={conf}")
+    (job,) = documents(ROOT / "examples" / "scheduling" / "shared-gpus.yaml")
+    with (
+        started(tmp_path / "log", *flags) as sandbox,
+        ApiClient(sandbox.said("API server")) as api,
+    ):
+        api.create(job, resource=JOBS, namespace="default")
+
+        def all_run(pods: list[Document]) -> bool:
+            return [pod["status"].get("phase") for pod in pods] == ["Running"] * 4
+
+        api.until(PODS, all_run, what="all run", timeout_s=20)
+        said = [pod["metadata"]["annotations"] for pod in api.list(PODS, namespace="default")]
+    told = sorted(each["volcano.sh/vgpu-ids-new"] for each in said)
+    first, second = (f"GPU-node-00000-{at},NVIDIA,16384,33:" for at in (0, 1))
+    assert told == [first, first, second, second]
+
+
+@pytest.mark.sandbox
 def test_options_are_variables_too(tmp_path: Path) -> None:
     environment = {"PUMICE_NODES": "3", "PUMICE_CONTROL_PLANE": "embedded"}
     with started(tmp_path / "log", env=environment) as sandbox:
@@ -254,6 +281,8 @@ def test_help_names_every_option() -> None:
         "--cpu",
         "--memory",
         "--gpus",
+        "--gpu-memory",
+        "--vgpu",
         "--racks",
         "--numa",
         "--numa-policy",

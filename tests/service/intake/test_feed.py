@@ -9,6 +9,7 @@ import pytest
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Stage
 from app.cache.gangs.views import counts_of
+from app.model.device_families import DeviceConfig
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
 from app.model.job import JobTemplate, Template
@@ -170,6 +171,12 @@ CASES = (
         NumaTopology(NodeName("n"), NumaLayout(NumaPolicy.NONE, True, (0,), (8,)), (8,)),
         "n",
         lambda r: "n" in r.cache.numa.nodes(),
+    ),
+    Case(
+        "deviceconfigs",
+        ("config", DeviceConfig(hami_core=True)),
+        "config",
+        lambda r: r.cache.devices.config.hami_core,
     ),
     Case(
         "leases",
