@@ -9,6 +9,11 @@ SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 QUEUES = f"{SCHEDULING}/queues"
 
 
+def node(name: str) -> str:
+    """One node."""
+    return f"/api/v1/nodes/{_segment(name)}"
+
+
 def pod(namespace: str, name: str) -> str:
     """One pod."""
     return f"/api/v1/namespaces/{_segment(namespace)}/pods/{_segment(name)}"

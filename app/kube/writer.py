@@ -54,6 +54,16 @@ class ClusterWriter:
         body = bodies.eviction(name, namespace=namespace, uid=uid)
         await self._client.create(path, body, deadline_s=EVICT_DEADLINE_S)
 
+    async def annotate_node(
+        self, node: str, annotations: Mapping[str, str | None], *, version: str
+    ) -> None:
+        """Merge annotations of the node; Conflict when it is not of that version any more."""
+        await self._client.patch(
+            paths.node(node),
+            {"metadata": {"resourceVersion": version, "annotations": annotations}},
+            content_type=ContentType.MERGE,
+        )
+
     async def patch_pod(
         self, namespace: str, name: str, json_patch: Sequence[Mapping[str, object]]
     ) -> None:

@@ -17,6 +17,7 @@ from app.service.calls.barrier import Barrier
 from app.service.calls.binding import Binding
 from app.service.calls.catching_up import LateGroups
 from app.service.calls.filtering import Filtering
+from app.service.calls.node_locks import NodeLocks
 from app.service.calls.preemption import Preemption
 from app.service.configuration import Configuration
 from app.service.cycle.allowed_victims import AllowedVictims
@@ -61,6 +62,7 @@ from app.service.ports import (
     Evictor,
     GroupWriter,
     IntentStore,
+    NodeAnnotator,
     OwnerReader,
     PodLister,
     PodWriter,
@@ -70,6 +72,7 @@ from app.service.telling.reasons import Reasons
 
 class Ports(
     Binder,
+    NodeAnnotator,
     Evictor,
     IntentStore,
     OwnerReader,
@@ -234,6 +237,7 @@ def assemble(
             activity=activity,
             barrier=barrier,
             binder=ports,
+            locks=NodeLocks(ports, clock=clock),
             limits=limits,
             clock=clock,
             arrived=actuator.arrived,

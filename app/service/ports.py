@@ -54,6 +54,21 @@ class Binder(Protocol):
         """The pod as stored now, None when there is none; raises WriteError."""
 
 
+class NodeAnnotator(Protocol):
+    """Reads and writes annotations of nodes."""
+
+    async def read_node_annotation(self, node: str, key: str) -> tuple[str, str | None]:
+        """The version of the node, and the annotation if it has it; raises WriteError."""
+
+    async def annotate_node(
+        self, node: str, annotations: Mapping[str, str | None], *, version: str
+    ) -> None:
+        """Set annotations, or remove those that are None, on the node of that version.
+
+        Raises WriteError: CONFLICT where it has another one.
+        """
+
+
 class OwnerReader(Protocol):
     """Looks at the controllers of pods."""
 

@@ -111,13 +111,15 @@ def test_every_manifest_is_in_the_base_but_options() -> None:
     }
 
 
-def test_everything_namespaced_is_in_our_namespace_but_one_binding() -> None:
+def test_everything_namespaced_is_in_our_namespace_but_what_is_read_in_kube_system() -> None:
     elsewhere = [
         key for key in INSTALLED if key[1] not in {"", "pumice-system"} or key[0] == "Namespace"
     ]
 
     assert sorted(elsewhere) == [
         ("Namespace", "", "pumice-system"),
+        ("Role", "kube-system", "pumice-extender-devices"),
+        ("RoleBinding", "kube-system", "pumice-extender-devices"),
         ("RoleBinding", "kube-system", "pumice-scheduler-authentication-reader"),
     ]
 

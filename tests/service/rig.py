@@ -74,6 +74,8 @@ class FakeApi:
     """So many of the next Bindings arrive without an answer."""
     told: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """By the name of a pod: the annotations that it was bound with."""
+    node_annotations: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By node and key."""
     slow_status: asyncio.Event | None = None
     """The same for writes of a pod's status."""
 
@@ -125,6 +127,19 @@ class FakeApi:
         if self.loses:
             self.loses -= 1
             raise FAILING
+
+    async def read_node_annotation(self, node: str, key: str) -> tuple[str, str | None]:
+        self._attempt("read-node", node)
+        return "1", self.node_annotations.get((node, key))
+
+    async def annotate_node(
+        self, node: str, annotations: Mapping[str, str | None], *, version: str
+    ) -> None:
+        self._done("annotate-node", node, dict(annotations))
+        for key, text in annotations.items():
+            self.node_annotations.pop((node, key), None)
+            if text is not None:
+                self.node_annotations[node, key] = text
 
     async def read_pod(self, namespace: str, name: str) -> Pod | None:
         self._attempt("read", f"{namespace}/{name}")

@@ -13,6 +13,7 @@ from app.model.pod import Owner, Pod
 from app.service.ports import EventType, Reaction, WriteError
 from app.wire import evicted, intents, patches
 from app.wire.kinds import GATHERING
+from app.wire.objects.nodes import decode_annotations
 from app.wire.objects.owners import decode_owner
 from app.wire.objects.pods import decode_pod
 from app.wire.unstructured import Key
@@ -76,6 +77,18 @@ class ClusterPorts:
             return None
         except errors.KubeError as error:
             raise translated(error) from error
+
+    async def read_node_annotation(self, node: str, key: str) -> tuple[str, str | None]:
+        """The version of the node, and the annotation if it has it."""
+        found = await _guarded(self._client.get(paths.node(node)))
+        version, annotations = decoded(found, decode_annotations)
+        return version, annotations.get(key)
+
+    async def annotate_node(
+        self, node: str, annotations: Mapping[str, str | None], *, version: str
+    ) -> None:
+        """Set annotations, or remove those that are None, on the node of that version."""
+        await _guarded(self._writer.annotate_node(node, annotations, version=version))
 
     async def evict(self, namespace: str, name: str, *, uid: str) -> None:
         """Evict the pod with that UID, or find that it is going anyhow."""

@@ -24,6 +24,7 @@ from app.service.activity import OTHER_LEADS, Activity
 from app.service.calls.barrier import OPEN, Barrier
 from app.service.calls.binding_check import BindingCheck, may_leave, standing, why_fallen
 from app.service.calls.bursts import Bursts
+from app.service.calls.node_locks import NodeLocks
 from app.service.limits import Limits
 from app.service.ports import Binder, Clock, Reaction, WriteError
 from app.wire.objects.numatopologies import decision_text
@@ -62,6 +63,7 @@ class Binding:
         activity: Activity,
         barrier: Barrier,
         binder: Binder,
+        locks: NodeLocks,
         limits: Limits,
         clock: Clock,
         arrived: Callable[[GroupKey], None],
@@ -72,6 +74,7 @@ class Binding:
         self._arrived = arrived
         self._barrier = barrier
         self._binder = binder
+        self._locks = locks
         self._limits = limits
         self._clock = clock
         self._bursts = Bursts(limits.burst_s)
@@ -108,7 +111,21 @@ class Binding:
 
     async def _answer(self, member: Member, call: BindCall, *, gone: Gone) -> str:
         end = await self._pass_barrier(member, call, gone=gone)
-        return await self._post(call, gone=gone, ours=True) if end == OPEN else end
+        if end != OPEN:
+            return end
+        keys = self._cache.devices.locks_of(member.pod.shape.devices)
+        error = await self._post(call, gone=gone, ours=True)
+        if not error:
+            self._locks.forget(call.uid, call.node, keys)
+        elif keys and not await self._may_be_bound(call):
+            await self._locks.give_back(call.uid, call.node, keys)
+        return error
+
+    async def _may_be_bound(self, call: BindCall) -> bool:
+        try:
+            return await self._is_bound(call)
+        except WriteError:
+            return True
 
     def _take_place(self, member: Member, call: BindCall) -> str:
         if member.stage is Stage.WAITING:
@@ -199,6 +216,8 @@ class Binding:
             async with self._room:
                 if closed is not None and closed.done():
                     return False
+                if ours:
+                    await self._lock(call)
                 if not self._activity.active:
                     raise WriteError(Reaction.REFUSED, OTHER_LEADS)
                 if ours and not may_leave(self._cache, call.uid):
@@ -215,6 +234,12 @@ class Binding:
         finally:
             if closed is not None:
                 closed.cancel()
+
+    async def _lock(self, call: BindCall) -> None:
+        member = self._cache.members.get(call.uid)
+        if member is not None:
+            keys = self._cache.devices.locks_of(member.pod.shape.devices)
+            await self._locks.take(call.uid, call.node, keys)
 
     def _decided(self, call: BindCall) -> Mapping[str, str]:
         """The annotations that tell the pod what was decided about its place on the node.

@@ -115,6 +115,12 @@ def annotations(raw: Raw) -> Mapping[str, str]:
     return _annotations.keep(text, read) if len(text) <= _INTERNED_LENGTH else read
 
 
+def all_annotations(raw: Raw) -> Mapping[str, str]:
+    """Every annotation, also those that Pumice does not read otherwise."""
+    text = bytes(raw)
+    return (_read_texts(text, "metadata.annotations") if text else None) or _NOTHING
+
+
 def owner(raw: Raw) -> Owner | None:
     """The controlling owner."""
     text = bytes(raw)

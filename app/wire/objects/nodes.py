@@ -98,6 +98,12 @@ def _load(annotations: Raw) -> NodeLoad | None:
     return NodeLoad(found.cpu, found.memory, at=times.epoch(found.time), window_s=found.window)
 
 
+def decode_annotations(text: Bytes) -> tuple[str, Mapping[str, str]]:
+    """The version of a node, and all its annotations; raises `DecodeError`."""
+    head = _read(text).metadata
+    return head.resource_version, meta.all_annotations(head.annotations)
+
+
 def _allocatable(status: _StatusJson) -> Amounts:
     """What pods may take; the capacity where nothing is said, as the API server defaults it.
 
