@@ -119,6 +119,14 @@ class Examples:
         )
 
 
+SHARED_GPUS = {
+    "volcano.sh/vgpu-number": "20",
+    "volcano.sh/vgpu-memory": "163840",
+    "volcano.sh/vgpu-cores": "200",
+}
+"""What a node with two GPUs offers whose device plugin lets pods share them."""
+
+
 @contextlib.contextmanager
 def opened(rig: Rig) -> Iterator[Examples]:
     """A place with room for all examples, with webhooks and controllers at work."""
@@ -138,7 +146,13 @@ def opened(rig: Rig) -> Iterator[Examples]:
         with stand.opened(rig) as place:
             found.namespace = place.name
             large = nodes.create(
-                rig.api, 2, prefix=f"{place.name}-large", cpu="64", memory="256Gi", labels=LABELS
+                rig.api,
+                2,
+                prefix=f"{place.name}-large",
+                cpu="64",
+                memory="256Gi",
+                extra=SHARED_GPUS,
+                labels=LABELS,
             )
             stack.callback(nodes.delete, rig.api, large)
             yield found

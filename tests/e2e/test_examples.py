@@ -72,7 +72,7 @@ EXPECTED = {
     "scheduling/priority-job.yaml": "Running",
     "scheduling/priority-normal.yaml": STORED,
     "scheduling/revocable.yaml": "Running",
-    "scheduling/shared-gpus.yaml": "Pending",
+    "scheduling/shared-gpus.yaml": "Running",
     "scheduling/task-topology.yaml": "Running",
 }
 """The state in which a file's jobs, flows, queues or pods come to rest."""

@@ -96,7 +96,69 @@ async def test_a_pod_is_told_its_devices_in_its_binding() -> None:
     assert rig.api.told["a"]["volcano.sh/vgpu-node"] == "n1"
 
 
-<<<<<<< HEAD
+LOCK = ("n1", "hamivgpu")
+
+
+async def test_one_pod_at_a_time_is_bound_to_a_node_that_is_locked() -> None:
+    rig = with_gpus(lock=True, a=20, b=20)
+    await rig.cycle()
+    calls = [rig.bind("a"), rig.bind("b")]
+    await settle()
+    assert len(rig.api.bound()) == 1
+    assert LOCK in rig.api.node_annotations
+    del rig.api.node_annotations[LOCK]  # the device plugin has served the first
+    await advance(1.1)
+    assert [call.answer for call in calls] == ["", ""]
+    assert LOCK in rig.api.node_annotations
+
+
+async def test_a_binding_that_fails_unlocks_the_node() -> None:
+    rig = with_gpus(lock=True, a=20)
+    await rig.cycle()
+    rig.api.fails["bind"] = [REFUSED]
+    call = rig.bind("a")
+    await settle()
+    assert call.answer == str(REFUSED)
+    assert LOCK not in rig.api.node_annotations
+
+
+async def test_a_binding_whose_answer_was_lost_leaves_the_lock_to_the_device_plugin() -> None:
+    rig = with_gpus(lock=True, a=20)
+    await rig.cycle()
+    rig.api.loses = 1
+    call = rig.bind("a")
+    await advance(2)
+    assert (call.answer, rig.api.bound()) == ("", {"a": "n1"})
+    assert LOCK in rig.api.node_annotations
+
+
+@pytest.mark.parametrize(("age", "bound"), [(299.0, False), (301.0, True), (None, True)], ids=str)
+async def test_a_lock_that_nothing_removes_counts_for_five_minutes(
+    age: float | None, bound: bool
+) -> None:
+    rig = with_gpus(lock=True, a=20)
+    await rig.cycle()
+    old = "no time" if age is None else times.seconds(clock() - age)
+    rig.api.node_annotations[LOCK] = old
+    call = rig.bind("a")
+    await settle()
+    assert (rig.api.bound() == {"a": "n1"}) is bound
+    if not bound:
+        assert rig.api.node_annotations[LOCK] == old
+        await advance(2)
+        assert call.answer == ""
+
+
+async def test_nodes_are_not_locked_for_pods_without_devices() -> None:
+    rig = with_gpus(lock=True)
+    rig.pod("plain")
+    await rig.cycle()
+    rig.bind("plain")
+    await settle()
+    assert rig.api.bound() == {"plain": "n1"}
+    assert not rig.api.node_annotations
+
+
 async def test_a_pod_whose_device_falls_ill_before_its_bind_is_planned_again() -> None:
     rig = with_gpus(a=20, b=20)
     await rig.cycle()
@@ -109,101 +171,6 @@ async def test_a_pod_whose_device_falls_ill_before_its_bind_is_planned_again() -
     ]
     assert len(rig.api.bound()) == 1
     assert rig.has_reservations() == 1
-=======
-LOCK = ("n1", "hamivgpu")
-
-
-def test_one_pod_at_a_time_is_bound_to_a_node_that_is_locked() -> None:
-    async def scenario() -> None:
-        rig = with_gpus(lock=True, a=20, b=20)
-        await rig.cycle()
-        calls = [rig.bind("a"), rig.bind("b")]
-        await settle()
-        assert len(rig.api.bound()) == 1
-        assert LOCK in rig.api.node_annotations
-        del rig.api.node_annotations[LOCK]  # the device plugin has served the first
-        await advance(1.1)
-        assert [call.answer for call in calls] == ["", ""]
-        assert LOCK in rig.api.node_annotations
-
-    run(scenario())
-
-
-def test_a_binding_that_fails_unlocks_the_node() -> None:
-    async def scenario() -> None:
-        rig = with_gpus(lock=True, a=20)
-        await rig.cycle()
-        rig.api.fails["bind"] = [REFUSED]
-        call = rig.bind("a")
-        await settle()
-        assert call.answer == str(REFUSED)
-        assert LOCK not in rig.api.node_annotations
-
-    run(scenario())
-
-
-def test_a_binding_whose_answer_was_lost_leaves_the_lock_to_the_device_plugin() -> None:
-    async def scenario() -> None:
-        rig = with_gpus(lock=True, a=20)
-        await rig.cycle()
-        rig.api.loses = 1
-        call = rig.bind("a")
-        await advance(2)
-        assert (call.answer, rig.api.bound()) == ("", {"a": "n1"})
-        assert LOCK in rig.api.node_annotations
-
-    run(scenario())
-
-
-@pytest.mark.parametrize(("age", "bound"), [(299.0, False), (301.0, True), (None, True)], ids=str)
-def test_a_lock_that_nothing_removes_counts_for_five_minutes(
-    age: float | None, bound: bool
-) -> None:
-    async def scenario() -> None:
-        rig = with_gpus(lock=True, a=20)
-        await rig.cycle()
-        old = "no time" if age is None else times.seconds(clock() - age)
-        rig.api.node_annotations[LOCK] = old
-        call = rig.bind("a")
-        await settle()
-        assert (rig.api.bound() == {"a": "n1"}) is bound
-        if not bound:
-            assert rig.api.node_annotations[LOCK] == old
-            await advance(2)
-            assert call.answer == ""
-
-    run(scenario())
-
-
-def test_nodes_are_not_locked_for_pods_without_devices() -> None:
-    async def scenario() -> None:
-        rig = with_gpus(lock=True)
-        rig.pod("plain")
-        await rig.cycle()
-        rig.bind("plain")
-        await settle()
-        assert rig.api.bound() == {"plain": "n1"}
-        assert not rig.api.node_annotations
-
-    run(scenario())
-
-
-def test_a_pod_whose_device_falls_ill_before_its_bind_is_planned_again() -> None:
-    async def scenario() -> None:
-        rig = with_gpus(a=20, b=20)
-        await rig.cycle()
-        rig.see("nodes", gpu_node("n1", "GPU-a", "GPU-b", ill="GPU-b"))
-        calls = [rig.bind("a"), rig.bind("b")]
-        await settle()
-        assert sorted(call.answer for call in calls) == [
-            "",
-            "the devices that it asks for are not free on n1 any more; it is planned again",
-        ]
-        assert len(rig.api.bound()) == 1
-        assert rig.has_reservations() == 1
-
-    run(scenario())
->>>>>>> 3492cad (Lock a node while a pod gets its devices there)
 
 
 async def test_a_call_whose_client_is_gone_before_its_turn_comes_is_not_bound() -> None:
