@@ -22,6 +22,7 @@ from tests.wire.manifests import pod
 POD = "/api/v1/namespaces/default/pods/p"
 GROUP = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/g"
 HOME = Home("pumice-system", "volcano")
+NODE = "/api/v1/nodes/n1"
 EVICTION = f"{POD}/eviction"
 CONFIG_MAPS = "/api/v1/namespaces/pumice-system/configmaps"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
@@ -99,6 +100,31 @@ def test_a_pod_is_read_as_stored(server: ScriptedServer, tmp_path: Path) -> None
     with pytest.raises(WriteError) as away:
         use(server, tmp_path, lambda ports: ports.read_pod("default", "p"))
     assert away.value.reaction is Reaction.RETRY
+
+
+def test_an_annotation_of_a_node_is_read_with_its_version_and_written_for_it(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    about = {"name": "n1", "resourceVersion": "7", "annotations": {"gpu": "t", "other/key": "x"}}
+    server.on("GET", NODE, *(answer({"metadata": about}) for _ in range(3)))
+
+    async def read(ports: ClusterPorts) -> object:
+        return [
+            await ports.read_node_annotation("n1", key) for key in ("gpu", "other/key", "hamivgpu")
+        ]
+
+    assert use(server, tmp_path, read) == [("7", "t"), ("7", "x"), ("7", None)]
+    server.on("PATCH", NODE, answer({"metadata": about}), failure(409))
+
+    def write(ports: ClusterPorts) -> Awaitable[object]:
+        return ports.annotate_node("n1", {"gpu": None}, version="7")
+
+    use(server, tmp_path, write)
+    with pytest.raises(WriteError) as conflict:
+        use(server, tmp_path, write)
+    assert conflict.value.reaction is Reaction.CONFLICT
+    [seen, _] = server.asked("PATCH", NODE)
+    assert seen.json() == {"metadata": {"resourceVersion": "7", "annotations": {"gpu": None}}}
 
 
 def test_all_pods_are_listed_and_those_that_cannot_be_read_left_out(
