@@ -32,6 +32,8 @@ ARRIVALS_S = 5.0 * ROUNDS
 NODES, CORES = 10, 10
 AT_ONCE = 24
 """So many gangs are there at a time: they ask for twice of what there is."""
+LEAST = 2 * AT_ONCE
+"""So many gangs come however slow the machine is: fewer may find room without evictions."""
 LARGEST = 12
 """Pods of a gang, of one core or two."""
 WEIGHTS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
@@ -124,7 +126,7 @@ def test_of_random_arrivals_no_eviction_is_in_vain_and_all_run(
             arrivals.gone = seen.let_go
             end = time.monotonic() + ARRIVALS_S
             look = time.monotonic() + LEDGER_S
-            while time.monotonic() < end:
+            while time.monotonic() < end or arrivals.came < LEAST:
                 arrivals.come()
                 arrivals.go()
                 time.sleep(die.uniform(0, 0.4))
