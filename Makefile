@@ -33,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .NOTPARALLEL:
 .SUFFIXES:
 .PHONY: help venv controlplane controlplane-path demo test tally lint types layers unit scenarios \
-	e2e proofs bench bench-planner fmt clean
+	e2e proofs coverage bench bench-planner fmt clean
 
 help:
 	@echo 'make demo           the first story on the embedded sandbox'
@@ -41,6 +41,7 @@ help:
 	@echo 'make lint|types|layers|unit|scenarios|e2e    one part of it'
 	@echo 'make proofs         properties and random faults a hundred times as hard: hours, in pieces;'
 	@echo '                    PIECE=name for one, PUMICE_SEED=n for the same dice'
+	@echo 'make coverage       lines and branches of core, model and cache that their tests reach'
 	@echo 'make bench          side by side with the stock scheduler alone; bench-planner: in memory'
 	@echo 'make controlplane   build etcd and the stock Kubernetes programs; -s controlplane-path: where'
 	@echo 'make venv|fmt|clean'
@@ -122,6 +123,10 @@ proofs: $(SYNCED) controlplane
 	@$(BIN)/python -m tests.proofs --piece '$(PIECE)'
 
 # Measures ---------------------------------------------------------------------------------------
+
+# Not part of `make test`: it takes half again as long as these tests alone.
+coverage: $(SYNCED)
+	@$(PYTEST) -q $(ON_ALL_CORES) tests/core tests/cache --cov
 
 bench: $(SYNCED) controlplane
 	@$(BIN)/python -m tests.bench
