@@ -7,7 +7,7 @@ import yaml
 
 from app.main.controller_list import OFFERS, indexes
 from app.settings.controllers import ControllersSettings
-from app.wire.kinds import Resource
+from app.wire.kinds import CONFIG_MAPS, Resource
 
 INSTALLED: list[dict[str, Any]] = list(
     yaml.safe_load_all(
@@ -40,8 +40,22 @@ def named(resource: Resource) -> str:
 def test_they_may_list_and_watch_what_they_follow_and_nothing_else() -> None:
     listed = {name for name, verbs in rights().items() if "list" in verbs}
 
-    assert listed == {named(resource) for resource in indexes(OFFERS)}
+    assert listed == {named(resource) for resource in indexes(OFFERS)} - {named(CONFIG_MAPS)}
     assert listed == {name for name, verbs in rights().items() if "watch" in verbs}
+
+
+def named_rights() -> dict[str, tuple[list[str], set[str]]]:
+    """Names and verbs by resource, of objects in their own namespace."""
+    rules = [rule for rule in installed("Role")["rules"] if "resourceNames" in rule]
+    return {rule["resources"][0]: (rule["resourceNames"], set(rule["verbs"])) for rule in rules}
+
+
+def test_the_conf_of_discovery_and_its_secret_are_read_by_name_in_their_namespace() -> None:
+    assert named_rights()["configmaps"] == (
+        [ControllersSettings().discovery_config_map],
+        {"get", "list", "watch"},
+    )
+    assert named_rights()["secrets"] == (["ufm-credentials"], {"get"})
 
 
 def test_what_they_do_to_kinds_of_others_is_bounded() -> None:
@@ -54,11 +68,12 @@ def test_what_they_do_to_kinds_of_others_is_bounded() -> None:
 
 
 def test_one_of_them_works_by_the_lease_it_may_write() -> None:
-    (rule,) = [rule for rule in installed("Role")["rules"] if "resourceNames" in rule]
     (container,) = installed("Deployment")["spec"]["template"]["spec"]["containers"]
 
-    assert rule["resourceNames"] == [ControllersSettings().leader_elect_resource_name]
-    assert set(rule["verbs"]) == {"get", "update"}
+    assert named_rights()["leases"] == (
+        [ControllersSettings().leader_elect_resource_name],
+        {"get", "update"},
+    )
     assert "--leader-elect=true" in container["args"]
     assert installed("Role")["metadata"]["namespace"] == (
         ControllersSettings().leader_elect_resource_namespace
