@@ -104,5 +104,7 @@ def test_a_gang_that_may_lie_in_a_row_takes_one_rack_if_that_is_enough(racks: Ra
     racks.take(2, 2)
     racks.wait_taken(2)
     assert racks.rows() in ([0, 1], [2, 3])
-    told = racks.place.group("taker")["metadata"]["annotations"]
-    assert told[ALLOCATED] == f"{racks.place.name}-{'a' if 0 in racks.rows() else 'b'}"
+    wanted = f"{racks.place.name}-{'a' if 0 in racks.rows() else 'b'}"
+    racks.place.wait_group(
+        "taker", lambda group: group["metadata"]["annotations"].get(ALLOCATED) == wanted
+    )

@@ -112,7 +112,7 @@ def test_no_room_is_taken_back_on_nodes_that_do_not_suit(place: Place) -> None:
     place.delete_gang("nowhere")
     place.add_gang("picky", 1, spec=queue, nodeSelector=ssd)
     place.wait_summary(
-        "picky", "reclaim: 3 candidates: 1 of queues that hold no more than they deserve; without"
+        "picky", "reclaim: 3 candidates: 1 of queues that hold no more than they deserve; with"
     )
     assert len(place.bound("one")) == 2
     assert len(place.bound("two")) == 1
