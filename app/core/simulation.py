@@ -164,6 +164,8 @@ def _leaving(running: Running, rows: Collection[int]) -> Running:
 def _fate(gang: Gang, decided: Plan) -> Fate:
     refusal = decided.refused.get(gang.key)
     eviction = next((each for each in decided.evictions if each.preemptor == gang.key), None)
+    if eviction is not None and not eviction.victims:
+        return Fate(gang, Outcome.RUNS, eviction.places)
     if eviction is not None:
         return Fate(gang, Outcome.EVICTS, eviction.places, refusal, eviction)
     placed = [each for each in decided.placed if each.gang == gang.key]

@@ -68,7 +68,8 @@ class EvictionPlan:
     """The ``victims`` go, and then the gang ``preemptor`` has its ``places``, all of them.
 
     ``shuffle``, ``over-capability`` and ``revoke`` evict for no preemptor: then ``preemptor`` is
-    empty and there are no places.
+    empty and there are no places. Without victims the places are on room that other pods are about
+    to leave.
     ``admits``: the group is admitted by the same decision. ``certificate`` is the JSON value that
     ``pumice check-eviction`` verifies (:mod:`app.core.victims.certificate`).
     """

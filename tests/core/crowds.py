@@ -216,6 +216,8 @@ class Crowd:
             before = self.held()
             self.go(victim.name for victim in evicts.victims)
             self.take(evicts)
+            if not evicts.victims:
+                continue
             self.evictions.append(Eviction(self.rounds, evicts, before, self.held()))
         self._check(decided)
         return decided

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from hypothesis import given
 
 from app.model.eviction import VictimPod
-from tests.core.crowds import Crowd, Eviction
+from tests.builders import GIB, make_amounts, make_queue
+from tests.core.crowds import Crowd, Eviction, Job, boards
 from tests.core.downhill import slope
 from tests.core.random_crowds import WEIGHTS, Rules, crowds
 from tests.scale import examples
@@ -73,3 +74,33 @@ def _ran_at_first(crowd: Crowd, victim: VictimPod) -> bool:
 
 def _job(victim: VictimPod) -> str:
     return victim.name.rpartition("-")[0]
+
+
+def test_what_a_whole_gang_leaves_beside_its_preemptor_stays_with_the_next_gang() -> None:
+    """``j4`` takes one core of three that ``j0`` leaves, and ``j5`` finds its core there.
+
+    The replacements of ``j0`` would have that core first in the next cycle, and ``j5`` would evict
+    ``j3``, which had just taken back the share of their queue.
+    """
+    shares = ((2, 1), (4, 3), (0, 4), (3, 4))
+    queues = [
+        make_queue(
+            f"q{number}",
+            deserved=make_amounts(cpu=cpu * 1000, memory=gib * GIB),
+            priority=int(number == 2),
+        )
+        for number, (cpu, gib) in enumerate(shares)
+    ]
+    jobs = (
+        Job("j0", 3, 1, 0, 2, "q2", 2, (0, 0, 0), ends_whole=True),
+        Job("j1", 3, 1, 2, 2, "q2", 1, (0, 0, 1), ends_whole=True),
+        Job("j2", 1, 2, 2, 0, "q2", 1, (1,)),
+        Job("j3", 2, 2, 1, 1, "q1"),
+        Job("j4", 1, 1, 0, 0, "q1", 2),
+        Job("j5", 1, 1, 0, 0, "q1", 2),
+    )
+    rules = Rules("flat", 1, whole=True, drf=True, level=1)
+    crowd = Crowd(jobs, boards((5, 5), (3, 5)), rules.policies(), queues=queues, freezes=False)
+    crowd.until_quiet(most=ROUNDS)
+    assert "j3-0" not in crowd.evicted()
+    assert crowd.evicted().total() <= crowd.ran

@@ -7,6 +7,7 @@ import pytest
 from app.model.ids import NodeName
 from app.service.cycle.begun_eviction import Step
 from app.service.effects.evictions import TIDY_S
+from app.service.limits import Limits
 from app.telemetry import metrics
 from app.wire.intents import LONGEST, read_intents, texts_of
 from tests.service.evicting import TWO, Contended
@@ -147,3 +148,34 @@ async def test_parts_that_were_left_do_not_outlive_a_new_plan_of_that_name() -> 
         await advance(TIDY_S + 5.0)
         assert sorted(rig.evicted()) == list(VICTIMS)
         assert set(rig.api.intents) == {NAME}
+
+
+async def test_room_that_other_pods_leave_is_kept_for_the_gang_it_was_found_for() -> None:
+    """A plan without victims: nothing is stored or evicted, and no other group gets the room."""
+    rig = Contended()
+    rig.terminate("low-0", "low-1")
+    with working(rig):
+        rig.decide(rig.plan(victims=()))
+        begun = rig.begun()
+        assert begun is not None
+        await advance(1.0)
+        rig.gang("late", size=1, gated=True, shape=TWO)
+        rig.delete("low-0")
+        await advance(5.0)
+        assert rig.place("late-0") == ""
+        rig.delete("low-1")
+        await advance(5.0)
+        assert [rig.place(name) for name in ("high-0", "high-1")] == ["n1", "n1"]
+    assert rig.evicted() == []
+    assert rig.api.intents == {}
+    assert not [event for event in rig.api.events if event.reason == "Evicts"]
+
+
+async def test_a_gang_stops_waiting_for_room_that_is_not_left() -> None:
+    rig = Contended(Limits(victim_s=30.0))
+    rig.terminate("low-0", "low-1")
+    with working(rig):
+        rig.decide(rig.plan(victims=()))
+        await advance(40.0)
+    assert rig.begun() is None
+    assert rig.evictions.pauses.of(rig.key("high"), now=rig.clock()) is None

@@ -11,7 +11,7 @@ What no eviction can give is told in the reason of the gang: how many candidates
 rule spares how many, and what is lacking even without the others.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -164,9 +164,7 @@ class _Contest:
             return (NoVictims(action.value, 0, (), refused),)
         places = without_victims(proof)
         if places is not None:
-            # No eviction is needed. The places stay pipelined on this cycle's ledger, so that later
-            # gangs do not count on the same room.
-            proof.keep((), places)
+            self._keep(proof, (), places, {})  # no eviction is needed
             return ()
         none: list[NoVictims] = []
         for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
@@ -207,18 +205,30 @@ class _Contest:
         return opened.unified_evictable
 
     def _evict(self, found: Found) -> None:
-        cycle, places = self.cycle, found.places
         proof, judgement = found.search.proof, found.search.judgement
-        gang = proof.gang
-        victims = pods_of(found.solution.units)
-        certificate = found.search.certificate(found.solution, places)
+        certificate = found.search.certificate(found.solution, found.places)
+        positions = pods_of(found.solution.units)
+        pods = tuple((at, self._victim(at, judgement.rule(at))) for at in positions)
+        self._keep(proof, pods, found.places, certificate)
+
+    def _keep(
+        self,
+        proof: Proof,
+        victims: Sequence[tuple[int, VictimPod]],
+        places: Places,
+        certificate: Mapping[str, object],
+    ) -> None:
+        """Let the gang have its places once the victims, or other pods that go, have gone.
+
+        Without a plan that remembers them other gangs would be given the room as it comes free.
+        """
+        cycle, gang = self.cycle, proof.gang
         admits = not cycle.in_play(gang)
-        proof.keep(victims, places)
+        proof.keep([at for at, _ in victims], places)
         if admits:
             cycle.admit(gang)
         cycle.ledger.commit(gang)
-        pods = tuple(self._victim(at, judgement.rule(at)) for at in victims)
-        kept = self._pipelined(places)
+        pods, kept = tuple(victim for _, victim in victims), self._pipelined(places)
         plan = EvictionPlan(self.action, gang.key, pods, kept, admits, certificate)
         cycle.evict(plan, gang, waits_for(gang, [f"{pod.namespace}/{pod.name}" for pod in pods]))
 

@@ -82,6 +82,8 @@ class Evictions:
         intent = _intent(plan, gang, now=now, generation=generation)
         begun = BegunEviction(intent_name(intent), intent, gang, now)
         self._take(begun, plan, now)
+        if not intent.victims:
+            return begun
         metrics.EVICTION_PLANS.labels(intent.action, Step.DECIDED).inc()
         if intent.action not in _UNGUARDED:
             self.guard.note(self._taker(plan), self.jobs_of(intent.victims), now=now)
@@ -176,7 +178,8 @@ class Evictions:
 
     def _take(self, begun: BegunEviction, plan: EvictionPlan, now: float) -> None:
         self.plans[begun.name] = begun
-        self.decided.append(begun)
+        if plan.victims:
+            self.decided.append(begun)
         if plan.action is EvictionAction.SHUFFLE:
             self.cache.pipelined.shuffled = begun.intent.decided
         if plan.action is EvictionAction.REVOKE:
@@ -320,7 +323,8 @@ class Evictions:
 
     def _go(self, begun: BegunEviction, step: Step, *, now: float, why: str = "") -> None:
         begun.go(step, now=now, why=why)
-        metrics.EVICTION_PLANS.labels(begun.intent.action, step).inc()
+        if begun.intent.victims:
+            metrics.EVICTION_PLANS.labels(begun.intent.action, step).inc()
         self._note(begun, step, why)
 
     def _note(self, begun: BegunEviction, step: Step, why: str) -> None:

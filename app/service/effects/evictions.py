@@ -134,7 +134,8 @@ class EvictionWorker:
                 await self._delete(each)
             self._evictions.on_deleted(begun)
         elif begun.waits and not begun.stored:
-            await self._store(begun)
+            if begun.intent.victims:  # without these nothing is lost that the next leader misses
+                await self._store(begun)
         else:
             for victim in begun.to_evict():
                 self._pods.add(victim.uid)
