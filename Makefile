@@ -20,6 +20,9 @@ PYTEST := $(BIN)/pytest
 # that their tests share. Scenarios on the sandbox mostly wait, so more of them run than cores.
 ON_ALL_CORES := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 WAITING := --numprocesses=4 --dist=loadfile
+# End to end tests of several files register webhooks on the cluster of their worker. Each clears up
+# for the files that come after it by name, so that order has to stay.
+IN_ORDER := $(ON_ALL_CORES) --no-loadscope-reorder
 # In `make test` each heading is also written down with its time, for the last lines.
 define heading
 	@printf '\n=== %s ===\n' '$(1)'
@@ -113,7 +116,7 @@ e2e: $(SYNCED) controlplane
 	$(call heading,scenarios on the real control plane)
 	@$(PYTEST) -q $(ON_ALL_CORES) tests/scenarios -m real
 	$(call heading,end to end on the real control plane)
-	@$(PYTEST) -q $(ON_ALL_CORES) tests/e2e -m real
+	@$(PYTEST) -q $(IN_ORDER) tests/e2e -m real
 
 # Proofs -----------------------------------------------------------------------------------------
 
