@@ -14,15 +14,13 @@ The cluster goes on while a cycle plans, and gangs are planned on demand in betw
 then runs in one go.
 """
 
-import asyncio
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
 from app.core.planner import plan_steps
 from app.core.policy import Policies
 from app.model.ids import GroupKey
-from app.model.plan import Plan
 from app.service.cycle.changed_domains import GiveBackTorn
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
@@ -33,12 +31,11 @@ from app.service.cycle.over_limit import GiveBackOverLimit
 from app.service.cycle.pace import Pace
 from app.service.cycle.planner_input import PlannerInput
 from app.service.cycle.publishing import Publisher
+from app.service.cycle.slices import in_slices
 from app.service.cycle.stored_intents import StoredIntents
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.telemetry import metrics
-
-PlanSteps = Generator[None, None, Plan]
 
 AfterCycle = Callable[[Collection[GroupKey]], None]
 
@@ -128,7 +125,12 @@ class PlanningCycle:
         steps = plan_steps(token.snapshot, token.policies, now=now, shapes=self.input.shapes)
         self.under_way = True
         try:
-            plan = await self._drive(steps)
+            plan = await in_slices(
+                steps,
+                clock=self.clock,
+                slice_s=self.limits.slice_s,
+                in_one_go=self._in_one_go,
+            )
         finally:
             self.under_way = False
         if not self.leadership.leads:
@@ -138,16 +140,3 @@ class PlanningCycle:
             self.cache.signals.note_dirty()
             self.pace.notice()
         self.equal_pods.renew(now=now)
-
-    async def _drive(self, steps: PlanSteps) -> Plan:
-        """Run the generator, giving the loop a turn whenever a slice of time is used up."""
-        slice_ends = self.clock() + self.limits.slice_s
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                plan: Plan = done.value
-                return plan
-            if not self._in_one_go and self.clock() > slice_ends:
-                await asyncio.sleep(0)
-                slice_ends = self.clock() + self.limits.slice_s

@@ -20,6 +20,7 @@ from app.model.pod import Pod
 from app.model.workload import PodGroup, Queue
 from app.service.configuration import Configuration, evicting
 from app.service.cycle.planner_input import PlannerInput
+from app.service.cycle.slices import in_slices
 from app.service.limits import Limits
 from app.service.ports import Clock
 
@@ -127,16 +128,7 @@ class Simulations:
 
     async def drive(self, steps: Generator[None, None, Simulated]) -> Simulated:
         """Run a simulation to its end, giving the loop a turn after each slice of time."""
-        slice_ends = self.clock() + self.limits.slice_s
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                found: Simulated = done.value
-                return found
-            if self.clock() > slice_ends:
-                await asyncio.sleep(0)
-                slice_ends = self.clock() + self.limits.slice_s
+        return await in_slices(steps, clock=self.clock, slice_s=self.limits.slice_s)
 
     def _displaced(self, gone: frozenset[NodeName], vector: ToVector) -> list[Imagined]:
         cache = self.cache
