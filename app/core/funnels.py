@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from app.core.actions import begun
 from app.core.gangs.slots import least_slots
 from app.core.ledger import Ledger
-from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.placement.verdicts import funnel
 from app.core.policy import Policies
-from app.core.tiers import open_policies
+from app.core.tiers import open_policies, placer_on
 from app.model.funnel import Funnel
 from app.model.gang import Gang, Task
 from app.model.shape import PodShape
@@ -29,14 +28,7 @@ def funnels(
     ledger = Ledger(snapshot)
     begun.count_on(ledger)
     opened = open_policies(policies, ledger, now=now)
-    placer = Placer(
-        ledger,
-        predicates=opened.predicates,
-        scoring=opened.scoring,
-        cache=shapes,
-        node_rules=opened.node_rules,
-        node_scores=opened.node_scores,
-    )
+    placer = placer_on(ledger, opened, shapes=shapes)
     wanted = [(task, 1) for task in gang.waiting]
     wanted += least_slots(gang, snapshot, made={})
     found: list[Funnel] = []

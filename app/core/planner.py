@@ -12,6 +12,7 @@ are walked in total orders that end in names.
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -31,12 +32,11 @@ from app.core.actions.shuffle import shuffle
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.arrays import MANY, Counts
-from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.points import Opened
 from app.core.policy import Policies
 from app.core.shares.loans import loans
-from app.core.tiers import open_policies
+from app.core.tiers import open_policies, placer_on
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, PodUid, group_key
@@ -75,7 +75,7 @@ def plan_steps(
         policies,
         pending=snapshot.pending,
         now=now,
-        find=_placer(shapes),
+        find=partial(placer_on, shapes=shapes),
         shapes=shapes,
     )
     cycle.holders = Holders(cycle.ledger)
@@ -100,7 +100,9 @@ def plan_gang(
     """The plan of all actions for one gang, on demand; empty when there is no such gang."""
     gang = snapshot.gangs.get(key)
     pending = () if gang is None else (gang,)
-    cycle = _open(snapshot, policies, pending=pending, now=now, find=_placer(shapes))
+    cycle = _open(
+        snapshot, policies, pending=pending, now=now, find=partial(placer_on, shapes=shapes)
+    )
     return _finish(_plan_run(cycle))
 
 
@@ -208,25 +210,6 @@ class _Found:
 Find = Callable[[Ledger, Opened], NodeFinder]
 
 
-def _placer(
-    shapes: ShapeCache | None, *, ahead: bool = False
-) -> Callable[[Ledger, Opened], Placer]:
-    """``ahead``: room that is about to be free counts as free."""
-
-    def find(ledger: Ledger, opened: Opened) -> Placer:
-        return Placer(
-            ledger,
-            predicates=opened.predicates,
-            scoring=opened.scoring,
-            cache=shapes,
-            node_rules=opened.node_rules,
-            node_scores=opened.node_scores,
-            ahead=ahead,
-        )
-
-    return find
-
-
 def _open(
     snapshot: Snapshot,
     policies: Policies,
@@ -253,7 +236,7 @@ def _open(
         finder=find(ledger, opened),
         line=lineage.lines(ledger, policies.conf),
         holders=None,
-        open_ahead=lambda: _placer(shapes, ahead=True)(ledger, opened),
+        open_ahead=lambda: placer_on(ledger, opened, shapes=shapes, ahead=True),
         begun=waits,
         pipelines=bool(evicted),
     )

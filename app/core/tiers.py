@@ -11,6 +11,8 @@ from app.core.combining import Gate, Opening
 from app.core.conf_error import ConfError
 from app.core.holders import Holders
 from app.core.ledger import Ledger
+from app.core.placement.engine import Placer
+from app.core.placement.statics import ShapeCache
 from app.core.plugins import catalogue
 from app.core.points import Opened
 from app.core.policy import OpenPlugin, Policies, Session
@@ -51,6 +53,24 @@ def open_policies(
     ]
     gate = Gate(ledger, holders=Holders(ledger) if explain else None)
     return Opened(configured, Opening(ledger, gate, now))
+
+
+def placer_on(
+    ledger: Ledger, opened: Opened, *, shapes: ShapeCache | None, ahead: bool = False
+) -> Placer:
+    """What finds nodes on ``ledger`` by the rules and scores of ``opened``.
+
+    ``shapes`` outlives cycles. ``ahead``: room that is about to be free counts as free.
+    """
+    return Placer(
+        ledger,
+        predicates=opened.predicates,
+        scoring=opened.scoring,
+        cache=shapes,
+        node_rules=opened.node_rules,
+        node_scores=opened.node_scores,
+        ahead=ahead,
+    )
 
 
 def _reject_two_fair_shares(conf: SchedulerConf) -> None:

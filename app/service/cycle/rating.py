@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from app.core.ledger import Ledger
-from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.policy import Policies
-from app.core.tiers import open_policies
+from app.core.tiers import open_policies, placer_on
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.snapshot import Snapshot
@@ -27,13 +26,7 @@ def rated(
     """The scores of ``names`` for ``task``, spread over 0 to 10; 0 for a node that is not known."""
     ledger, table = Ledger(snapshot), snapshot.table
     opened = open_policies(policies, ledger, now=now)
-    placer = Placer(
-        ledger,
-        predicates=opened.predicates,
-        scoring=opened.scoring,
-        cache=shapes,
-        node_scores=opened.node_scores,
-    )
+    placer = placer_on(ledger, opened, shapes=shapes)
     rows = [table.index[name] for name in names if name in table.index]
     scores = placer.scores(gang, task, rows)
     low, high = float(scores.min(initial=0.0)), float(scores.max(initial=0.0))
