@@ -30,6 +30,7 @@ def ask_extender(
     *,
     params: Mapping[str, str] | None = None,
     question: Mapping[str, Any] | None = None,
+    deadline_s: float = _DEADLINE_S,
 ) -> Answer:
     """The answer to a GET, or where there is a ``question`` to a POST of that.
 
@@ -45,7 +46,7 @@ def ask_extender(
             params=params or {},
             content=None if question is None else msgspec.json.encode(question),
             headers={"content-type": "application/json"},
-            timeout=_DEADLINE_S,
+            timeout=deadline_s,
             trust_env=not is_loopback(url),  # where proxies stand
         )
         if answer.status_code == httpx2.codes.OK:

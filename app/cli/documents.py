@@ -53,7 +53,7 @@ def expect_yaml(file: str) -> None:
 def _documents(file: str) -> Iterator[tuple[int, Any]]:
     """Number and content of each that is not empty; ``List`` objects are taken apart."""
     try:
-        loaded = list(yaml.load_all(_text(file), Loader))
+        loaded = list(yaml.load_all(text_of(file), Loader))
     except yaml.YAMLError as error:
         raise _wrong(file, f"not YAML: {go_yaml.problem(error)}") from error
     except RecursionError as error:
@@ -83,7 +83,8 @@ def _check_json(document: Any, where: str) -> None:
         raise _wrong(where, f"cannot be said in JSON: {why}") from error
 
 
-def _text(file: str) -> str:
+def text_of(file: str) -> str:
+    """The text of a file, - for standard input; CommandFailed where it cannot be read."""
     if file == STDIN:
         # The variable is None where a shell has closed it, whatever its type says.
         if not sys.stdin:

@@ -8,8 +8,7 @@ is asked about the PodGroup, or where there is none about a pod.
 from collections.abc import Sequence
 from dataclasses import replace
 
-import msgspec
-
+from app.cli.asking import ask_extender
 from app.cli.claims import Claim, claimed
 from app.cli.cluster import Cluster
 from app.cli.endings import Code, CommandFailed
@@ -18,7 +17,6 @@ from app.cli.job_view import last_seen
 from app.cli.owned import Owned, owned, uids_of_owners
 from app.cli.pod_rows import JOB_LABEL
 from app.kube import errors
-from app.kube.web_url import is_loopback
 from app.wire.kinds import CLAIMS, JOBS, POD_GROUPS, PODS, QUEUES, Resource
 from app.wire.unstructured import Key, Object, annotations, key_of, name, owner_of, spec, uid
 
@@ -26,8 +24,6 @@ GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 
 _DEADLINE_S = 5.0
 _MOST_CLAIMS = 20
-
-_story = msgspec.json.Decoder(dict[str, object]).decode
 
 
 async def gather(
@@ -64,19 +60,10 @@ def _none(resources: Sequence[Resource], key: Key, kind: str, hidden: Sequence[s
 
 def story_of(url: str, about: Key) -> Story | None:
     """The extender's story of a PodGroup or a pod; None when it does not tell one."""
-    # Only this needs it, and it takes a while to load.
-    import httpx2
-
     try:
-        answer = httpx2.get(
-            f"{url.rstrip('/')}/explain/{about.namespace}/{about.name}",
-            timeout=_DEADLINE_S,
-            trust_env=not is_loopback(url),  # where proxies stand
-        )
-        return _story(answer.content) if answer.status_code == httpx2.codes.OK else None
-    except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError):
-        return None
-    except (ImportError, ValueError):  # a proxy of the environment that cannot be used
+        path = f"/explain/{about.namespace}/{about.name}"
+        return ask_extender(url.rstrip("/"), path, deadline_s=_DEADLINE_S)
+    except CommandFailed:
         return None
 
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.cli.pod_rows import JOB_LABEL
-from app.cli.queue_shares import rounded, takes_pods
+from app.cli.queue_shares import readable, rounded, takes_pods, texts
 from app.cli.tables import NONE, Column, fitted, table
 from app.core.topology.problems import Problem, problems
 from app.core.topology.tree import Tree
 from app.model.pod import GROUP_ANNOTATION
 from app.webhooks.requests import added, pod_requests
-from app.wire import quantity
-from app.wire.errors import DecodeError
 from app.wire.objects.hyper_nodes import members_of
 from app.wire.unstructured import Object, annotations, labels, name, namespace, spec, status
 
@@ -59,7 +57,9 @@ class Nodes:
 
     def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
         self._nodes = {name(node): node for node in nodes}
-        self._allocatable = {key: _readable(node) for key, node in self._nodes.items()}
+        self._allocatable = {
+            key: readable(status(node).get("allocatable")) for key, node in self._nodes.items()
+        }
         self._requested: dict[str, dict[str, int]] = {}
         self._jobs: dict[str, set[str]] = {}
         for pod in pods:
@@ -168,8 +168,8 @@ def values(found: Sequence[Usage]) -> list[Object]:
             "tierName": usage.tier_name,
             "nodes": usage.nodes,
             "away": usage.away,
-            "allocatable": _texts(usage.allocatable),
-            "requested": _texts(usage.requested),
+            "allocatable": texts(usage.allocatable),
+            "requested": texts(usage.requested),
             "jobs": usage.jobs,
             "problems": [
                 {"reason": each.reason, "message": each.message} for each in usage.problems
@@ -190,23 +190,11 @@ def _tier(hyper_node: Object) -> int:
     return tier if isinstance(tier, int) else 0
 
 
-def _readable(node: Object) -> Amounts:
-    try:
-        return quantity.read(status(node).get("allocatable"), "")
-    except DecodeError:
-        return {}
-
-
 def _summed(amounts: Iterable[Amounts]) -> Amounts:
-    total: dict[str, int] = {}
+    total: Amounts = {}
     for each in amounts:
-        for resource, amount in each.items():
-            total[resource] = total.get(resource, 0) + amount
+        total = added(total, each)
     return total
-
-
-def _texts(amounts: Amounts) -> dict[str, str]:
-    return {key: quantity.text(key, amount) for key, amount in sorted(amounts.items())}
 
 
 def _is_gpu(resource: str) -> bool:

@@ -67,7 +67,7 @@ def takes_pods(node: Object) -> bool:
 
 def cluster_total(nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Amounts:
     """What the nodes offer that take pods, and what ``pods`` on the others have."""
-    offers = [_readable(status(node).get("allocatable")) for node in nodes if takes_pods(node)]
+    offers = [readable(status(node).get("allocatable")) for node in nodes if takes_pods(node)]
     running = (pod for pod in pods if status(pod).get("phase") not in {"Succeeded", "Failed"})
     total: dict[str, int] = {}
     for amounts in (*offers, *(pod_requests(spec(pod)) for pod in running)):
@@ -91,10 +91,10 @@ def values(found: Sequence[Share]) -> list[Object]:
             "weight": share.weight,
             "share": share.share,
             "resource": share.resource,
-            "allocated": _texts(share.allocated),
-            "deserved": _texts(share.deserved),
-            "entitled": _texts(share.entitled),
-            "capability": _texts(share.capability),
+            "allocated": texts(share.allocated),
+            "deserved": texts(share.deserved),
+            "entitled": texts(share.entitled),
+            "capability": texts(share.capability),
         }
         for share in found
     ]
@@ -163,11 +163,11 @@ def _weight(queue: Object) -> int:
 
 
 def _read(amounts: Any) -> Amounts:
-    found = _readable(amounts)
+    found = readable(amounts)
     return {resource: amount for resource, amount in found.items() if resource not in _UNCOUNTED}
 
 
-def _readable(amounts: Any) -> dict[str, int]:
+def readable(amounts: Any) -> dict[str, int]:
     """The amounts of a list; a list with an unreadable amount is empty, as with the scheduler."""
     try:
         return quantity.read(amounts, "")
@@ -175,7 +175,8 @@ def _readable(amounts: Any) -> dict[str, int]:
         return {}
 
 
-def _texts(amounts: Amounts) -> dict[str, str]:
+def texts(amounts: Amounts) -> dict[str, str]:
+    """The amounts as Kubernetes writes them, by name."""
     return {key: quantity.text(key, amount) for key, amount in sorted(amounts.items())}
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -11,7 +10,7 @@ from app.cli import output
 from app.cli.asking import Answer, ask_extender, require
 from app.cli.cluster import Where, namespace_for
 from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
-from app.cli.documents import objects
+from app.cli.documents import objects, text_of
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.tables import fitted, table
 
@@ -66,7 +65,7 @@ def simulate(
             "namespace": namespace_for(Where(kubeconfig, master, context), namespace),
             "set": dict(map(_change, changes or ())),
             "drain": drain or [],
-            "conf": _text(conf) if conf else "",
+            "conf": text_of(conf) if conf else "",
         }
         if not any(question[key] for key in ("manifests", "set", "drain", "conf")):
             raise CommandFailed(Code.USAGE, "say what would be: --filename, --set, --drain, --conf")
@@ -86,14 +85,6 @@ def _change(said: str) -> tuple[str, str]:
         why = f"--set: {said!r}: write queue/NAME.capability.cpu=200"
         raise CommandFailed(Code.USAGE, why)
     return path, value
-
-
-def _text(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise CommandFailed(Code.USAGE, f"--conf: {file}: {why}") from error
 
 
 def page(found: Answer) -> str:
