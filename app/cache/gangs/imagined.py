@@ -129,26 +129,21 @@ def views_with(registry: Registry, imagined: Iterable[Imagined]) -> GangViews:
 def usage_with(
     usage: Mapping[QueueName, QueueUsage],
     views: Mapping[GroupKey, Gang],
-    imagined: Iterable[Imagined],
+    gangs: Iterable[Gang],
 ) -> dict[QueueName, QueueUsage]:
-    """What queues amount to with these groups in place of what ``views`` has of their names."""
+    """What queues amount to with these gangs in place of what ``views`` has of their names."""
     found = dict(usage)
-    for each in imagined:
-        before = views.get(each.view.key)
+    for gang in gangs:
+        before = views.get(gang.key)
         if before is not None:
             found[before.queue] = without_part(found[before.queue], part_of(before)[1])
-        queue, part = part_of(each.view)
+        queue, part = part_of(gang)
         found[queue] = with_part(found.get(queue), part)
     return found
 
 
 def instead(snapshot: Snapshot, gang: Gang) -> Snapshot:
     """``snapshot`` with ``gang`` in place of the one of its key; it waits for a decision."""
-    before = snapshot.gangs[gang.key]
-    usage = dict(snapshot.usage)
-    usage[before.queue] = without_part(usage[before.queue], part_of(before)[1])
-    queue, part = part_of(gang)
-    usage[queue] = with_part(usage.get(queue), part)
 
     def put(gangs: Iterable[Gang], *, filed: bool) -> tuple[Gang, ...]:
         others = [each for each in gangs if each.key != gang.key]
@@ -161,5 +156,5 @@ def instead(snapshot: Snapshot, gang: Gang) -> Snapshot:
         awaited=put(snapshot.awaited, filed=gang.is_awaited),
         torn=put(snapshot.torn, filed=gang.partial),
         shown=put(snapshot.shown, filed=False),
-        usage=usage,
+        usage=usage_with(snapshot.usage, snapshot.gangs, [gang]),
     )

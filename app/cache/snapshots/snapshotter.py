@@ -59,7 +59,7 @@ class Snapshotter:
         views, usage = cache.registry.refresh(), cache.registry.usage()
         groups: Mapping[GroupKey, Group] = cache.groups
         if imagined:
-            usage = usage_with(usage, views.all, imagined)
+            usage = usage_with(usage, views.all, [each.view for each in imagined])
             views = views_with(cache.registry, imagined)
             groups = ChainMap({each.view.key: each.group for each in imagined}, cache.groups)
         self._generation += 1
