@@ -12,6 +12,7 @@ from app.api.debug import debug_router
 from app.api.direct import Direct
 from app.api.explain import explain_router
 from app.api.extender import Call, extender_router, over_http
+from app.api.fits import fits_router
 from app.api.health import health_router
 from app.api.network_metrics import NetworkMetrics
 from app.api.preview import preview_router
@@ -51,6 +52,6 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     metrics.register(ClusterMetrics(services.cache, services.planning))
     metrics.register(NetworkMetrics(services.cache, services.planning))
     health = health_router(services.unready, metrics, notices=services.notices)
-    told = (explain_router, preview_router, simulate_router, debug_router)
+    told = (explain_router, preview_router, simulate_router, fits_router, debug_router)
     for router in (health, *(each(services) for each in told)):
         app.include_router(router)

@@ -10,6 +10,7 @@ from app.cli import (
     crds,
     explain,
     extender,
+    fits,
     sandbox,
     scheduler_config,
     simulate,
@@ -58,6 +59,7 @@ for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)
 app.add_typer(top.app, name="top")
 app.command("explain", cls=Command)(explain.explain)
+app.command("fits", cls=Command)(fits.fits)
 app.command("simulate", cls=Command, epilog=simulate.CODES)(simulate.simulate)
 app.command("check-eviction", epilog=check_eviction.CODES)(check_eviction.check_eviction)
 

@@ -122,6 +122,7 @@ def test_the_description_names_every_route_once() -> None:
                 "/plan/{namespace}/{podgroup}",
                 "/preview/queue/{name}",
                 "/simulate",
+                "/fits",
                 "/advice/{namespace}/{name}",
                 *(f"/debug/{page}" for page in PAGES),
             }

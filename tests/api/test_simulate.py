@@ -174,3 +174,39 @@ async def test_what_cannot_be_asked_says_what_to_write(
     async with stand(cluster()) as at:
         answer = await at.post("/simulate", question)
         assert (answer.status_code, text in answer.text) == (status, True), answer.text
+
+
+async def fits(at: Stand, query: str) -> dict[str, Any]:
+    answer = await at.get(f"/fits?{query}")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = json.loads(answer.content)
+    return found
+
+
+async def test_the_largest_gang_that_starts_now_is_found() -> None:
+    rig = cluster(cpu=5000)
+    rig.pod("busy", node=NodeName("n0"), phase="Running", shape=make_shape(cpu=2000))
+    async with stand(rig) as at:
+        found = await fits(at, "request=cpu%3D2")
+        assert (found["members"], found["nodes"]) == (3, {"n0": 1, "n1": 2})
+        assert "cpu" in found["text"]
+        rig.queue(make_queue("default", capability=make_amounts(cpu=6000)))
+        assert (await fits(at, "request=cpu%3D2"))["members"] == 2
+        assert (await fits(at, "request=cpu%3D6"))["members"] == 0
+    assert not rig.cache.groups.keys() - {rig.member("busy").group}
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "text"),
+    [
+        ("request=cpu", 400, "write request=cpu=4,memory=8Gi"),
+        ("request=cpu%3D0", 400, "write request=cpu=4,memory=8Gi"),
+        ("request=cpu%3D1&queue=none", 404, "no queue none is known"),
+        ("request=cpu%3D1&namespace=none", 404, "there is no namespace none"),
+        ("request=example.com/a%3D1", 404, "no node has example.com/a"),
+    ],
+)
+async def test_what_cannot_be_fitted_says_why(query: str, status: int, text: str) -> None:
+    async with stand(cluster()) as at:
+        answer = await at.get(f"/fits?{query}")
+        assert (answer.status_code, text in answer.text) == (status, True), answer.text

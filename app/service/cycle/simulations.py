@@ -13,7 +13,7 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.imagined import Imagined, imagine, on_axis, without_nodes
 from app.cache.gangs.views import ToVector
 from app.core.policy import Policies
-from app.core.simulation import ClusterChange, Simulated, simulate_steps
+from app.core.simulation import ClusterChange, Fate, Simulated, simulate_steps
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import Pod
@@ -97,6 +97,21 @@ class Simulations:
         try:
             async with self.turn:
                 return await self._answer(question)
+        finally:
+            self._waiting -= 1
+
+    async def fate_of(self, group: NewGroup) -> Fate:
+        """What would become of a group that came now. Raises as :meth:`ask` does."""
+        if self._waiting >= MOST_WAITING:
+            raise TooMany(f"{self._waiting} questions wait already; ask again later")
+        self._waiting += 1
+        try:
+            async with self.turn:
+                now, vector = self.clock(), on_axis(self.cache.node_usage.axis)
+                asked = _imagined(self.cache, group, vector)
+                token = self.input.token(now, imagined=[asked])
+                found = await self.drive(simulate_steps(token.snapshot, token.policies, now=now))
+                return found.fates[asked.view.key]
         finally:
             self._waiting -= 1
 
