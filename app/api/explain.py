@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 
 from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
+from app.core.ordering import LinePosition
 from app.model.ids import GroupKey, group_key
 from app.model.workload import GroupPhase
 from app.service.activity import Activity
@@ -58,25 +59,6 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         return json_value(story)
 
     @router.get(
-        "/advice/{namespace}/{name}",
-        tags=["explain"],
-        responses=_REFUSALS | {200: {"model": Advice}},
-    )
-    async def advice(namespace: str, name: str) -> Response:
-        """Single changes that would let a PodGroup or a pod run now, each tried by the planner.
-
-        Nothing is changed. 503 where another replica decides.
-        """
-        _require_lead(activity)
-        key = _key_of(services, namespace, name)
-        group = cache.groups.get(key)
-        if group is None:
-            raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
-        refusal = services.reasons.of(group)
-        found = await advise(planning.simulations, key, refusal) if refusal is not None else None
-        return json_value(found or Advice((), tried=0, complete=True))
-
-    @router.get(
         "/plan/{namespace}/{podgroup}",
         tags=["plan"],
         responses=_REFUSALS | {200: {"model": Slots}},
@@ -96,7 +78,51 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         slots = slots_to_pin(cache, group)
         return json_value(Slots(group.phase, planning.log.generation, slots, bearable))
 
+    _tell_more(router, services)
     return router
+
+
+def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
+    cache, planning = services.cache, services.planning
+    activity = planning.leadership.activity
+
+    @router.get(
+        "/line/{namespace}/{name}",
+        tags=["explain"],
+        responses=_REFUSALS | {200: {"model": LinePosition}},
+    )
+    async def line(namespace: str, name: str) -> Response:
+        """Where a group that waits stands in the line of its queue, and what orders it.
+
+        503 where another replica decides.
+        """
+        _require_lead(activity)
+        key = _key_of(services, namespace, name)
+        gang = cache.registry.view(key) if key in cache.registry.pending else None
+        if gang is None:
+            known = key in cache.groups
+            why = "does not wait, or is set aside" if known else "is not known"
+            raise BadRequest(f"{namespace}/{name} {why}", status=404)
+        return json_value(planning.queries.line_position(gang))
+
+    @router.get(
+        "/advice/{namespace}/{name}",
+        tags=["explain"],
+        responses=_REFUSALS | {200: {"model": Advice}},
+    )
+    async def advice(namespace: str, name: str) -> Response:
+        """Single changes that would let a PodGroup or a pod run now, each tried by the planner.
+
+        Nothing is changed. 503 where another replica decides.
+        """
+        _require_lead(activity)
+        key = _key_of(services, namespace, name)
+        group = cache.groups.get(key)
+        if group is None:
+            raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
+        refusal = services.reasons.of(group)
+        found = await advise(planning.simulations, key, refusal) if refusal is not None else None
+        return json_value(found or Advice((), tried=0, complete=True))
 
 
 def _require_lead(activity: Activity) -> None:

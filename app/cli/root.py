@@ -11,6 +11,7 @@ from app.cli import (
     explain,
     extender,
     fits,
+    priority,
     sandbox,
     scheduler_config,
     simulate,
@@ -59,6 +60,7 @@ for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)
 app.add_typer(top.app, name="top")
 app.command("explain", cls=Command)(explain.explain)
+app.command("priority", cls=Command)(priority.priority)
 app.command("fits", cls=Command)(fits.fits)
 app.command("simulate", cls=Command, epilog=simulate.CODES)(simulate.simulate)
 app.command("check-eviction", epilog=check_eviction.CODES)(check_eviction.check_eviction)

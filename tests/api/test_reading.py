@@ -124,6 +124,7 @@ def test_the_description_names_every_route_once() -> None:
                 "/simulate",
                 "/fits",
                 "/advice/{namespace}/{name}",
+                "/line/{namespace}/{name}",
                 *(f"/debug/{page}" for page in PAGES),
             }
             for verb in ("filter", "prioritize", "bind", "preempt"):

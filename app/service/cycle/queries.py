@@ -9,6 +9,7 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.bearable import bearable
 from app.core.figures import QueueFigures, queue_figures
 from app.core.funnels import funnels
+from app.core.ordering import LinePosition, line_position
 from app.core.placement.statics import ShapeCache
 from app.core.preview import CapabilityPreview, preview_capability
 from app.model.amounts import Amounts
@@ -63,6 +64,11 @@ class Queries:
         """How the nodes narrow down for the members that ``gang`` lacks."""
         snapshot, policies = self.snapshotter.snapshot(), self.configuration.policies
         return funnels(snapshot, policies, gang=gang, now=self.clock(), shapes=self.shapes)
+
+    def line_position(self, gang: Gang) -> LinePosition:
+        """Where ``gang``, which waits, stands in the line of its queue."""
+        snapshot, policies = self.snapshotter.snapshot(), self.configuration.policies
+        return line_position(snapshot, policies, gang=gang, now=self.clock())
 
     def bearable(self, gang: Gang) -> dict[str, int]:
         """By role: how many more members of ``gang`` its queue could hold."""
