@@ -14,6 +14,7 @@ from app.cli import (
     priority,
     sandbox,
     scheduler_config,
+    share,
     simulate,
     together,
     top,
@@ -60,6 +61,7 @@ for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)
 app.add_typer(top.app, name="top")
 app.command("explain", cls=Command)(explain.explain)
+app.command("share", cls=Command)(share.share)
 app.command("priority", cls=Command)(priority.priority)
 app.command("fits", cls=Command)(fits.fits)
 app.command("simulate", cls=Command, epilog=simulate.CODES)(simulate.simulate)
