@@ -7,7 +7,7 @@ import pytest
 from app.cache.gangs.members import Stage
 from app.core.texts import filter_text
 from app.model.ids import NodeName, PodUid, QueueName
-from app.model.pod import GATE, GROUP_ANNOTATION, TASK_SPEC
+from app.model.pod import EXCHANGE, GATE, GROUP_ANNOTATION, TASK_SPEC
 from app.model.reason import Cause
 from app.model.shape import LabelSelector, Spread
 from app.model.snapshot import Veto
@@ -226,6 +226,32 @@ async def test_a_sample_that_lacks_the_planned_node_is_no_veto() -> None:
     assert rig.place("p") == answer.node
     assert len(rig.planning.vetoes) == 0
     assert rig.has_reservations() == 1
+
+
+async def test_samples_before_its_nomination_do_not_move_a_pod_that_keeps_its_place() -> None:
+    """Three pods that take turns begin at the same nodes each time: two samples say nothing."""
+    rig = Rig()
+    rig.node(*(f"n{number:03}" for number in range(150)), cpu=2000)
+    rig.node("best", cpu=8000)
+    pod = rig.pod("p", annotations={EXCHANGE: "false"})
+    await rig.cycle()
+    sample = [f"n{number:03}" for number in range(100)]
+    for _ in range(3):
+        assert isinstance(rig.filter("p", sample), Wait)
+    assert rig.place("p") == "best"
+    rig.store(replace(pod, nominated=NodeName("best")))
+    assert isinstance(rig.filter("p", sample), Chosen), "its node was looked at first, in vain"
+
+
+async def test_without_a_nomination_samples_are_a_veto_in_the_end() -> None:
+    rig = Rig()
+    rig.node(*(f"n{number:03}" for number in range(150)), cpu=2000)
+    rig.node("best", cpu=8000)
+    rig.pod("p", annotations={EXCHANGE: "false"})
+    await rig.cycle()
+    sample = [f"n{number:03}" for number in range(100)]
+    answers = [rig.filter("p", sample) for _ in range(5)]
+    assert [isinstance(answer, Wait) for answer in answers] == [True] * 4 + [False]
 
 
 EVENLY = Spread(1, "kubernetes.io/hostname", hard=True, selector=LabelSelector())
