@@ -35,13 +35,13 @@ unexport PYTHONDONTWRITEBYTECODE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SUFFIXES:
-.PHONY: help venv controlplane controlplane-path demo test tally lint types layers unit scenarios \
-	e2e proofs coverage bench bench-planner fmt clean
+.PHONY: help venv controlplane controlplane-path demo test tally lint types layers docs unit \
+	scenarios e2e proofs coverage bench bench-planner fmt clean
 
 help:
 	@echo 'make demo           the first story on the embedded sandbox'
 	@echo 'make test           everything that CI checks; builds the control plane on first use'
-	@echo 'make lint|types|layers|unit|scenarios|e2e    one part of it'
+	@echo 'make lint|types|layers|docs|unit|scenarios|e2e    one part of it'
 	@echo 'make proofs         properties and random faults a hundred times as hard: hours, in pieces;'
 	@echo '                    PIECE=name for one, PUMICE_SEED=n for the same dice'
 	@echo 'make coverage       lines and branches of core, model and cache that their tests reach'
@@ -83,7 +83,7 @@ demo: $(SYNCED)
 # Checks -----------------------------------------------------------------------------------------
 
 test: export PUMICE_TEST_TALLY := $(TALLY)
-test: venv controlplane tally lint types layers unit scenarios e2e
+test: venv controlplane tally lint types layers docs unit scenarios e2e
 	@printf '\n'
 	@$(BIN)/python -m tests.parts $(PARTS)
 
@@ -103,6 +103,11 @@ types: $(SYNCED)
 layers: $(SYNCED)
 	$(call heading,layers)
 	@$(BIN)/lint-imports
+
+# A warning, such as that of a link that leads nowhere, is an error.
+docs: $(SYNCED)
+	$(call heading,documents)
+	@$(BIN)/mkdocs build --strict
 
 unit: $(SYNCED)
 	$(call heading,unit tests)

@@ -24,7 +24,7 @@ from app.wire import manifests
 _OUR_PROFILE = "volcano"
 _OPEN = (
     "note: without https every process on the host's network of that machine can have pods bound;"
-    " forms B and C show certificates by default, the README says how to make them"
+    " forms B and C show certificates by default, docs/install.md says how to make them"
 )
 
 

@@ -123,10 +123,17 @@ def test_a_job_that_is_too_big_is_explained_with_numbers(sandbox: Started) -> No
     assert run(sandbox, "vcctl", "job", "delete", "-N", "big").code == 0
 
 
+def _shown(pattern: str, page: str) -> set[str]:
+    """What README and the page of the documents show, each once."""
+    texts = [(ROOT / path).read_text() for path in ("README.md", f"docs/{page}")]
+    found = [re.findall(pattern, text, re.DOTALL) for text in texts]
+    assert [len(blocks) for blocks in found] == [1, 1]
+    return {block for blocks in found for block in blocks}
+
+
 def test_the_manual_prints_what_is_printed(sandbox: Started) -> None:
-    manual = (ROOT / "README.md").read_text()
-    [manifests] = re.findall(r"```yaml\n(apiVersion[^`]*name: job-2.*?)```", manual, re.DOTALL)
-    [shown] = re.findall(r"\$ pumice explain job-2\n(.*?)```", manual, re.DOTALL)
+    [manifests] = _shown(r"```yaml\n(apiVersion[^`]*name: job-2.*?)```", "first-jobs.md")
+    [shown] = _shown(r"\$ pumice explain job-2\n(.*?)```", "why-it-waits.md")
     new_queue, waiting = manifests.split("---\n")
     holding = waiting.replace("job-2", "job-1").replace("cpu: 2", "cpu: 1")
     sandbox.kubectl("apply", "--filename=-", stdin=f"{new_queue}---\n{holding}")
