@@ -18,7 +18,7 @@ from app.model.parts import Policies, SubGroup, lacking_sub_groups, least_missin
 from app.model.reached import MEMBERS, Numbers, asked, of_policy, of_role
 from app.model.resources import PODS_COLUMN, Vector
 from app.model.shape import PodShape
-from app.model.topology import NetworkTopology
+from app.model.topology import NetworkTopology, TopologyAffinity
 from app.model.workload import GroupPhase
 
 _CLAIMING = (GroupPhase.INQUEUE, GroupPhase.RUNNING)
@@ -189,6 +189,7 @@ class Gang:
     sub_groups: Policies = ()
     """The policies that part the gang's members further (:mod:`app.model.parts`)."""
     topology: NetworkTopology | None = None
+    affinity: TopologyAffinity | None = None
     sub_group_of: Mapping[PodUid, SubGroup] = field(default_factory=dict)
     """The sub-group of each of ``waiting``, if it has one."""
     sub_group_ready: Mapping[SubGroup, int] = field(default_factory=dict)
@@ -198,6 +199,7 @@ class Gang:
     sub_group_scheduled: Mapping[SubGroup, int] = field(default_factory=dict)
     """Like :attr:`Counts.scheduled`, per sub-group."""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     solo: bool = False
     partial: bool = False
     owed: Numbers = field(default_factory=Counter)
@@ -293,10 +295,8 @@ class Gang:
     @property
     def unplaced(self) -> Vector:
         """What the gang's members and its ``minResources`` ask for beyond what it holds."""
-        least = self.request
-        if self.min_request is not None:
-            least = np.maximum(least, self.min_request)
-        rest: Vector = least - self.allocated
+        least = 0 if self.min_request is None else self.min_request
+        rest: Vector = np.maximum(self.request, least) - self.allocated
         return rest
 
     @property

@@ -176,7 +176,7 @@ class Snapshot:
     places: Mapping[GroupKey, tuple[MemberPlace, ...]] = field(default_factory=dict)
     """Where members of groups are, that hold room: of groups that say which of their roles belong
     together, of those that ask for a domain of the network, and of those in queues with limits per
-    node group."""
+    node group; of all PodGroups while one of them asks where others are."""
     domains: Domains | None = None
     """The domains of the network; None: no HyperNodes are known."""
     numa: Mapping[NodeName, NumaNode] = field(default_factory=dict)

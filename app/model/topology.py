@@ -86,3 +86,76 @@ class HyperNode:
     tier_name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     members: tuple[HyperNodeMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """The tier whose domains a term compares: its number, or its name where that is None."""
+
+    number: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTerm:
+    """Other groups, by labels of their PodGroups; those with places count.
+
+    ``namespaces`` None: those of the group's own namespace. ``weight`` 0: the term is required.
+    """
+
+    groups: LabelSelector
+    tier: Tier
+    namespaces: LabelSelector | None = None
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartTerm:
+    """The sub-groups of these ``policies`` of ``subGroupPolicy``.
+
+    Apart, those of a single policy keep away from each other, and those of several policies from
+    those of the others only. ``weight`` 0: the term is required.
+    """
+
+    policies: tuple[str, ...]
+    tier: Tier
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadTerm:
+    """Members in ``least`` domains at least, and in ``most`` at most (None: in any number).
+
+    ``weight`` 0: the term is required.
+    """
+
+    tier: Tier
+    least: int = 1
+    most: int | None = None
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyAffinity:
+    """Where members go by where other groups, sub-groups and members are."""
+
+    groups_near: tuple[GroupTerm, ...] = ()
+    groups_apart: tuple[GroupTerm, ...] = ()
+    parts_near: tuple[PartTerm, ...] = ()
+    parts_apart: tuple[PartTerm, ...] = ()
+    spread: tuple[SpreadTerm, ...] = ()
+
+    @property
+    def of_groups(self) -> tuple[GroupTerm, ...]:
+        """The terms about other groups."""
+        return (*self.groups_near, *self.groups_apart)
+
+    @property
+    def of_parts(self) -> tuple[PartTerm, ...]:
+        """The terms about sub-groups."""
+        return (*self.parts_near, *self.parts_apart)
+
+    @property
+    def policies(self) -> frozenset[str]:
+        """The policies that terms name."""
+        return frozenset(name for term in self.of_parts for name in term.policies)

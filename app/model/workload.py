@@ -10,7 +10,7 @@ from app.model.booleans import boolean
 from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, QueueName, group_key
 from app.model.parts import Policies
 from app.model.pod import said_preemptable
-from app.model.topology import ALLOCATED, NetworkTopology
+from app.model.topology import ALLOCATED, NetworkTopology, TopologyAffinity
 
 EVICTION_ENDS: Final = "pumice.sh/eviction-ends"
 """Annotation of a PodGroup: what ends when one of its pods is evicted."""
@@ -83,6 +83,8 @@ class PodGroup:
     sub_groups: Policies = ()
     topology: NetworkTopology | None = None
     """The domain that all members ask for; None: none."""
+    affinity: TopologyAffinity | None = None
+    """Where members go by where others are; None: the group does not say."""
     queue: QueueName = DEFAULT_QUEUE
     priority_class: str = ""
     min_resources: Amounts | None = None

@@ -14,6 +14,7 @@ from app.webhooks.job_volumes import check_volumes
 from app.webhooks.linting import lint_job
 from app.webhooks.own_annotations import check_annotations
 from app.webhooks.topology import check_topology
+from app.webhooks.topology_affinity import check_affinity
 from app.webhooks.world import Options, Request, World
 from app.wire import kinds
 from app.wire.findings import Findings, listed
@@ -50,7 +51,17 @@ def check_job_spec(job: Object, options: Options, findings: Findings) -> None:
     _check_counts(spec, findings)
     check_topology(spec, "spec", findings)
     check_tasks(job, findings)
-    split = any(map(has_partitions, mappings(spec.get("tasks"))))
+    tasks = mappings(spec.get("tasks"))
+    replicas = sum(integer(task.get("replicas")) for task in tasks)
+    check_affinity(
+        spec,
+        "spec",
+        findings,
+        parts=[text(task.get("name")) for task in tasks],
+        called="task",
+        minimum=integer(spec.get("minAvailable")) or replicas,
+    )
+    split = any(map(has_partitions, tasks))
     check_policies(spec.get("policies"), "spec.policies", findings, partitions=split)
     check_duration(spec.get("runningEstimate"), "spec.runningEstimate", findings)
     check_volumes(spec, options, findings)

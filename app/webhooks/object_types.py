@@ -20,6 +20,7 @@ SHAPES: Final = shapes_of(
             "number": "maxRetry minAvailable minSuccess ttlSecondsAfterFinished",
             "{[text]}": "plugins",
             "Topology": "networkTopology",
+            "TopologyAffinity": "topologyAffinity",
             "[JobVolume]": "volumes",
             "[Policy]": "policies",
             "[Task]": "tasks",
@@ -40,6 +41,28 @@ SHAPES: Final = shapes_of(
             "Topology": "networkTopology",
         },
         "Topology": {"text": "highestTierName mode", "number": "highestTierAllowed"},
+        "TopologyAffinity": {
+            "GroupTerms": "podGroupAffinity podGroupAntiAffinity",
+            "PartTerms": "subGroupAffinity subGroupAntiAffinity",
+            "SpreadTerms": "memberSpread",
+        },
+        "GroupTerms": {"[GroupTerm]": "required preferred"},
+        "PartTerms": {"[PartTerm]": "required preferred"},
+        "SpreadTerms": {"[SpreadTerm]": "required preferred"},
+        "GroupTerm": {
+            "number": "weight topologyTier",
+            "text": "topologyTierName",
+            "Open": "podGroupSelector namespaceSelector",
+        },
+        "PartTerm": {
+            "number": "weight topologyTier",
+            "text": "topologyTierName",
+            "[text]": "subGroups",
+        },
+        "SpreadTerm": {
+            "number": "weight topologyTier minDomains maxDomains",
+            "text": "topologyTierName",
+        },
         "PodGroup": {"PodGroupSpec": "spec"},
         "PodGroupSpec": {
             "text": "priorityClassName queue",
@@ -47,6 +70,7 @@ SHAPES: Final = shapes_of(
             "{number}": "minTaskMember",
             "{int-or-string}": "minResources",
             "Topology": "networkTopology",
+            "TopologyAffinity": "topologyAffinity",
             "[SubGroup]": "subGroupPolicy",
         },
         "SubGroup": {

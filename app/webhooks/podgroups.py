@@ -13,6 +13,7 @@ from app.webhooks.topology import (
     check_topology,
     has_both_tiers,
 )
+from app.webhooks.topology_affinity import check_affinity
 from app.webhooks.world import Facts, Request, World
 from app.wire import kinds
 from app.wire.findings import Findings, at
@@ -46,6 +47,14 @@ def check_new_group(request: Request, world: World) -> Findings:
                 at("spec.subGroupPolicy", index, "networkTopology"),
                 f"in subGroupPolicy '{text(policy.get('name'))}': {BOTH_TIERS}.",
             )
+    check_affinity(
+        spec,
+        "spec",
+        findings,
+        parts=[text(policy.get("name")) for policy in mappings(spec.get("subGroupPolicy"))],
+        called="entry of subGroupPolicy",
+        minimum=integer(spec.get("minMember")),
+    )
     _lint(request.item, world.facts, findings)
     return findings
 

@@ -41,6 +41,13 @@ FAR: Object = {
 }
 """Amounts that a naive reader writes out, which takes it minutes."""
 
+
+def apart(*tasks: str) -> Object:
+    """An affinity that keeps the sub-groups of these tasks apart."""
+    term = {"subGroups": [*tasks], "topologyTier": 1}
+    return {"subGroupAntiAffinity": {"required": [term]}}
+
+
 ACCEPTED = {
     "one task": job(),
     "minimum below the replicas": job(task("a", 3, minAvailable=1), minAvailable=1),
@@ -48,6 +55,7 @@ ACCEPTED = {
     "no minimum": job(task("a", 0, minAvailable=0), task("b", 2, minAvailable=0), minAvailable=0),
     "no queue": {**job(), "spec": {"tasks": [task()]}},
     "names as long as they may be together": job(task("b" * 30), called="a" * 30),
+    "an affinity of tasks": job(task("a"), task("b"), topologyAffinity=apart("a", "b")),
     "names longer by the numbers of replicas": job(task("b" * 30, 2000), called="a" * 30),
     "policies of job and task": job(
         task("a", policies=[{"event": "TaskCompleted", "action": "CompleteJob"}]), policies=ONE
@@ -156,6 +164,10 @@ def test_is_accepted(given: Object) -> None:
 
 REFUSED = {
     "no task": (job(tasks=[]), "spec.tasks: No task specified in job spec"),
+    "an affinity of a task that there is not": (
+        job(task("a"), topologyAffinity=apart("a", "b")),
+        "spec.topologyAffinity: subGroups names b, and no task has that name;",
+    ),
     "negative minimum": (
         job(minAvailable=-1),
         "spec.minAvailable: job 'minAvailable' must be >= 0",

@@ -20,6 +20,26 @@ OURS = facts(
     classes=("high",),
 )
 BOTH = {"highestTierAllowed": 1, "highestTierName": "rack"}
+PARTS = [{"name": "a", "matchLabelKeys": ["a"]}, {"name": "b", "matchLabelKeys": ["b"]}]
+
+
+def affinity(kind: str, *required: Object, **more: Any) -> Object:
+    """A spec with that block, and two policies of sub-groups."""
+    return {"topologyAffinity": {kind: {"required": [*required], **more}}, "subGroupPolicy": PARTS}
+
+
+def parts(*names: str, **fields: Any) -> Object:
+    """A term about these sub-groups, at tier 1 unless it says otherwise."""
+    return {"subGroups": [*names], **(fields or {"topologyTier": 1})}
+
+
+def together_and_apart(near: Object, apart: Object) -> Object:
+    """A spec that asks for both."""
+    terms = {
+        "subGroupAffinity": {"required": [near]},
+        "subGroupAntiAffinity": {"required": [apart]},
+    }
+    return {"topologyAffinity": terms, "subGroupPolicy": PARTS}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +64,13 @@ def test_a_namespace_without_the_annotation_changes_nothing() -> None:
         {},
         {"networkTopology": {"highestTierName": "rack"}},
         {"subGroupPolicy": [{"name": "a", "networkTopology": {"highestTierAllowed": 0}}]},
+        {"topologyAffinity": {}},
+        affinity("subGroupAntiAffinity", parts("a"), parts("a", "b")),
+        affinity("memberSpread", {"minDomains": 1, "maxDomains": 1, "topologyTierName": "rack"}),
+        affinity("podGroupAntiAffinity", {"podGroupSelector": {}, "topologyTier": 0}),
+        together_and_apart(parts("a", "b", topologyTier=2), parts("a")),
+        together_and_apart(parts("a", topologyTier=1), parts("a", "b")),
+        together_and_apart(parts("a", topologyTierName="row"), parts("a", topologyTierName="rack")),
     ],
     ids=str,
 )
@@ -74,6 +101,38 @@ def test_is_accepted(spec: Object) -> None:
             {"subGroupPolicy": [{"name": "a"}, {"name": "b", "networkTopology": BOTH}]},
             "spec.subGroupPolicy[1].networkTopology: in subGroupPolicy 'b': must not specify "
             "'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously.;",
+        ),
+        (
+            affinity("subGroupAffinity", {"subGroups": ["a"]}),
+            "spec.topologyAffinity.subGroupAffinity.required[0]: a term names one tier, by "
+            "topologyTierName or by topologyTier;",
+        ),
+        (
+            affinity(
+                "podGroupAffinity",
+                {
+                    "podGroupSelector": {"matchExpressions": [{"key": "a", "operator": "Gt"}]},
+                    "topologyTier": 1,
+                },
+            ),
+            'podGroupSelector.matchExpressions[0].operator: "Gt" is not an operator',
+        ),
+        (
+            affinity("subGroupAntiAffinity", parts("a", "c")),
+            "spec.topologyAffinity: subGroups names c, and no entry of subGroupPolicy has that "
+            "name;",
+        ),
+        (
+            together_and_apart(parts("a", "b"), parts("a")),
+            "spec.topologyAffinity: subGroupAffinity of [a b] and subGroupAntiAffinity of [a] "
+            "contradict each other at tier 1: what is together has to be of a higher tier than "
+            "what is apart;",
+        ),
+        (
+            together_and_apart(
+                parts("a", "b", topologyTierName="rack"), parts("a", "b", topologyTierName="rack")
+            ),
+            "contradict each other at tier rack",
         ),
     ],
     ids=str,
@@ -110,6 +169,11 @@ def test_errors_are_joined() -> None:
             {"subGroupPolicy": [{"name": "a", "minSubGroups": 1, "matchLabelKeys": []}]},
             "spec.subGroupPolicy[0].minSubGroups: no pod is in a sub-group without "
             "matchLabelKeys: the group never runs",
+        ),
+        (
+            {"minMember": 2} | affinity("memberSpread", {"minDomains": 3, "topologyTier": 1}),
+            "spec.topologyAffinity.memberSpread: 2 members start together, they are in fewer "
+            "domains than minDomains 3 until more have come",
         ),
     ],
     ids=str,

@@ -52,6 +52,8 @@ class Registry:
         """Whether one of these is no single pod, or is other than just on its way."""
         self._views = GangViews()
         self._limited: set[QueueName] = set()
+        self._looking: set[GroupKey] = set()
+        """Groups that look at the places of others: while there are any, all tell theirs."""
         self._parts: dict[GroupKey, Part] = {}
         self._sums = QueueSums()
 
@@ -113,6 +115,15 @@ class Registry:
         group.templates = self.templates.get(owner, {})
         if owner:
             self.by_owner.setdefault(owner, {})[group.key] = group
+        affinity = pod_group.affinity if pod_group is not None else None
+        self._note_looking(group.key, affinity is not None and bool(affinity.of_groups))
+
+    def _note_looking(self, key: GroupKey, looks: bool) -> None:
+        before = bool(self._looking)
+        (self._looking.add if looks else self._looking.discard)(key)
+        if bool(self._looking) is not before:
+            self._unviewed.update(self.groups)
+            self._is_behind = True
 
     def moved(self, group: Group, before: QueueName) -> None:
         """Note that what the group holds may count for another queue than ``before``."""
@@ -248,6 +259,8 @@ class Registry:
         of_group = group.pod_group
         tells = of_group is not None and (
             of_group.looks_at_network
+            or of_group.affinity is not None
+            or bool(self._looking)
             or topology_of(group) is not None
             or tells_tasks_apart(of_group.annotations)
         )
@@ -274,6 +287,7 @@ class Registry:
             del self._by_namespace[group.namespace]
         self._views.drop(group.key)
         self._forget_part(group.key)
+        self._note_looking(group.key, False)
 
     def _all_changed(self) -> None:
         for group in list(self.groups.values()):

@@ -136,11 +136,13 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         role_replicas=_replicas(group),
         sub_groups=group.sub_groups,
         topology=topology_of(group),
+        affinity=pod_group.affinity if pod_group else None,
         sub_group_of=parted.of,
         sub_group_ready=parted.ready,
         sub_group_valid=parted.valid,
         sub_group_scheduled=parted.scheduled,
         annotations=pod_group.annotations if pod_group else {},
+        labels=pod_group.labels if pod_group else {},
         solo=group.solo,
         partial=bool(owed),
         owed=owed,
@@ -207,6 +209,7 @@ def asks_like(group: Group, view: Gang) -> bool:
         and group.role_minimum == view.role_minimum
         and group.sub_groups == view.sub_groups
         and topology_of(group) == view.topology
+        and (group.pod_group.affinity if group.pod_group else None) == view.affinity
     )
 
 

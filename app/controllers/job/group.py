@@ -1,6 +1,6 @@
 """The PodGroup of a job."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from app.controllers.job import policies
@@ -19,6 +19,7 @@ from app.model.topology import asked_by_pod
 from app.model.workload import EVICTION_ENDS, JOB_ENDS
 from app.wire import quantity, times, unstructured
 from app.wire.kinds import POD_GROUPS
+from app.wire.reading import mapping, mappings, texts
 from app.wire.unstructured import Key, Object
 
 _SET_ONCE: Final = "queue"
@@ -111,7 +112,7 @@ def change(stored: Object, wanted: Object) -> Object | None:
         if key in spec:
             before = unstructured.spec(stored).get(key) or {}
             spec[key] = {**dict.fromkeys(before), **spec[key]}
-    for key in ("subGroupPolicy", "networkTopology", "priorityClassName"):
+    for key in ("subGroupPolicy", "networkTopology", "topologyAffinity", "priorityClassName"):
         if key in unstructured.spec(stored) and key not in wanted["spec"]:
             spec[key] = None
     metadata = {
@@ -148,14 +149,15 @@ def _spec(job: Job, priorities: Mapping[str, int]) -> Object:
         "queue": job.queue,
         "minResources": min_resources(job, priorities),
     }
-    for key in ("priorityClassName", "networkTopology"):
+    for key in ("priorityClassName", "networkTopology", "topologyAffinity"):
         if spec.get(key):
             made[key] = spec[key]
     apart = len(job.tasks) > 1 and not spec.get("networkTopology")
+    named = _named_tasks(mapping(spec.get("topologyAffinity")))
     parts = [
         part
         for task in job.tasks
-        if (part := _part(task) if task.partition else _pod_set(task) if apart else None)
+        if (part := _part(task) if task.partition else _pod_set(task, apart, named))
     ]
     if parts:
         made["subGroupPolicy"] = parts
@@ -176,19 +178,34 @@ def _part(task: Task) -> Object:
     return made
 
 
-def _pod_set(task: Task) -> Object | None:
-    """A task with Kueue's annotation is a pod set: it has a domain of its own; else None."""
-    asked = asked_by_pod(unstructured.annotations(task.template))
-    if asked is None:
+def _named_tasks(affinity: Mapping[str, Any]) -> set[str]:
+    """The tasks that terms about sub-groups name: each is a sub-group, or its partitions are."""
+    found: set[str] = set()
+    for key in ("subGroupAffinity", "subGroupAntiAffinity"):
+        block = mapping(affinity.get(key))
+        for term in (*mappings(block.get("required")), *mappings(block.get("preferred"))):
+            found.update(texts(term.get("subGroups")))
+    return found
+
+
+def _pod_set(task: Task, apart: bool, named: Collection[str]) -> Object | None:
+    """A task with Kueue's annotation is a pod set: it has a domain of its own, if ``apart``.
+
+    So is one that is ``named``, without a domain; None: it is neither.
+    """
+    asked = asked_by_pod(unstructured.annotations(task.template)) if apart else None
+    if asked is None and task.name not in named:
         return None
-    return {
+    made: Object = {
         "name": task.name,
         "labelSelector": {"matchLabels": {TASK_SPEC: task.name}},
         "matchLabelKeys": [TASK_SPEC],
         "subGroupSize": max(task.minimum, 1),
         "minSubGroups": min(task.minimum, 1),
-        "networkTopology": {"mode": asked.mode, "highestTierName": asked.highest_tier_name},
     }
+    if asked is not None:
+        made["networkTopology"] = {"mode": asked.mode, "highestTierName": asked.highest_tier_name}
+    return made
 
 
 def min_resources(job: Job, priorities: Mapping[str, int]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """PodGroups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct, field
 
@@ -14,6 +14,7 @@ from app.wire.objects import hyper_nodes, meta
 from app.wire.objects.hyper_nodes import TopologyJson
 from app.wire.objects.meta import MetaJson
 from app.wire.objects.selectors import LabelSelectorJson, label_selector
+from app.wire.objects.topology_affinity import TopologyAffinityJson, topology_affinity
 
 
 class _SubGroupJson(Struct, rename="camel", gc=False):
@@ -33,6 +34,7 @@ class _SpecJson(Struct, rename="camel", gc=False):
     min_resources: quantity.QuantityMap | None = None
     sub_group_policy: list[_SubGroupJson] | None = None
     network_topology: TopologyJson | None = None
+    topology_affinity: TopologyAffinityJson | None = None
 
 
 class _ConditionJson(Struct, rename="camel", gc=False):
@@ -69,6 +71,8 @@ def decode_pod_group(text: Bytes) -> PodGroup:
     head, spec, status = json.metadata, json.spec or _NO_SPEC, json.status or _NO_STATUS
     owner = meta.owner(head.owner_references)
     uid, annotations = meta.identified(head), meta.annotations(head.annotations)
+    affinity = topology_affinity(spec.topology_affinity, "spec.topologyAffinity")
+    named = affinity.policies if affinity is not None else frozenset()
     return PodGroup(
         namespace=head.namespace or "",
         name=meta.named(head),
@@ -77,8 +81,9 @@ def decode_pod_group(text: Bytes) -> PodGroup:
         created=times.epoch(head.creation_timestamp),
         min_member=spec.min_member or 0,
         role_minimum=spec.min_task_member or {},
-        sub_groups=_sub_groups(spec.sub_group_policy or ()),
+        sub_groups=_sub_groups(spec.sub_group_policy or (), named=named),
         topology=hyper_nodes.network_topology(spec.network_topology, "spec.networkTopology"),
+        affinity=affinity,
         queue=QueueName(spec.queue) if spec.queue else DEFAULT_QUEUE,
         priority_class=spec.priority_class_name or "",
         min_resources=_min_resources(spec.min_resources, is_of_nodes),
@@ -98,10 +103,13 @@ def decode_pod_group(text: Bytes) -> PodGroup:
     )
 
 
-def _sub_groups(policies: Sequence[_SubGroupJson]) -> Policies:
-    """All sub-groups, as a pod is of the first that knows it; none when none asks for anything."""
+def _sub_groups(policies: Sequence[_SubGroupJson], *, named: Collection[str]) -> Policies:
+    """All sub-groups, as a pod is of the first that knows it.
+
+    None when none asks for anything, and no term that names it does.
+    """
     read = tuple(_sub_group(json, index) for index, json in enumerate(policies))
-    return read if any(policy.counts for policy in read) else ()
+    return read if any(policy.counts or policy.name in named for policy in read) else ()
 
 
 def _sub_group(json: _SubGroupJson, index: int) -> SubGroupPolicy:

@@ -1,6 +1,7 @@
 """Where members are is told of groups for which it matters, and of no others."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.amounts import Amounts
 from app.model.ids import GroupKey, QueueName
 from app.model.pod import TASK_SPEC
-from app.model.topology import REQUIRED
+from app.model.shape import LabelSelector
+from app.model.topology import REQUIRED, GroupTerm, SpreadTerm, Tier, TopologyAffinity
 from app.model.workload import AFFINITY, TASK_ORDER
 from tests.builders import make_amounts, make_queue
-from tests.cache.rig import KEY, Rig
+from tests.cache.rig import KEY, Rig, group
 
 TOLD: Any = {"annotations": {AFFINITY: "ps,worker"}}
 LIMITS = {"a": make_amounts(cpu=2000)}
@@ -84,3 +86,23 @@ def test_it_is_told_of_groups_whose_pods_ask_for_a_domain() -> None:
     assert places(rig) == {}
     rig.pod("w", node="n", phase="Running", annotations={REQUIRED: "rack"})
     assert places(rig) == {KEY: [("n", "", 1000)]}
+
+
+def test_it_is_told_of_all_groups_while_one_looks_at_others() -> None:
+    rig = Rig()
+    rig.pod("w", node="n", phase="Running")
+    looks = TopologyAffinity(groups_apart=(GroupTerm(LabelSelector(), Tier(1)),))
+    rig.cache.set_group(replace(group(affinity=looks), name="other", uid="other"))
+    assert places(rig) == {KEY: [("n", "", 1000)], "default/other": []}
+    rig.cache.set_group(replace(group(), name="other", uid="other"))
+    assert places(rig) == {}
+    rig.cache.set_group(replace(group(affinity=looks), name="other", uid="other"))
+    rig.cache.drop_group(GroupKey("default/other"))
+    assert places(rig) == {}
+
+
+def test_it_is_told_of_a_group_that_is_spread_and_of_no_other() -> None:
+    rig = Rig()
+    rig.see(affinity=TopologyAffinity(spread=(SpreadTerm(Tier(1), 2),)))
+    rig.cache.set_group(replace(group(), name="other", uid="other"))
+    assert places(rig) == {KEY: []}

@@ -39,6 +39,7 @@ def test_it_takes_over_what_the_job_says() -> None:
             "queue": "q",
             "priorityClassName": "high",
             "networkTopology": {"mode": "hard", "highestTierAllowed": 2},
+            "topologyAffinity": {"memberSpread": {"required": []}},
             "minAvailable": 2,
             "tasks": [task("a", 1), task("b", 3, minAvailable=1)],
         },
@@ -54,6 +55,7 @@ def test_it_takes_over_what_the_job_says() -> None:
         "queue": "q",
         "priorityClassName": "high",
         "networkTopology": {"mode": "hard", "highestTierAllowed": 2},
+        "topologyAffinity": {"memberSpread": {"required": []}},
         "minResources": least(2),
     }
 
@@ -335,3 +337,19 @@ def test_the_absence_of_room_tells_why_a_group_waits(status: str, told: str) -> 
     )
     assert message.endswith(told)
     assert bool(message) is bool(told)
+
+
+@pytest.mark.parametrize("kind", ["subGroupAffinity", "subGroupAntiAffinity"])
+@pytest.mark.parametrize("how", ["required", "preferred"])
+def test_a_task_that_a_term_names_is_a_sub_group(kind: str, how: str) -> None:
+    affinity = {kind: {how: [{"subGroups": ["b"], "topologyTier": 1}]}}
+    spec = {"topologyAffinity": affinity, "tasks": [task("a", 2), task("b", 3, minAvailable=2)]}
+    assert _group(spec)["spec"]["subGroupPolicy"] == [
+        {
+            "name": "b",
+            "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "b"}},
+            "matchLabelKeys": ["volcano.sh/task-spec"],
+            "subGroupSize": 2,
+            "minSubGroups": 1,
+        }
+    ]

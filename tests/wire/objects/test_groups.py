@@ -6,7 +6,15 @@ import pytest
 
 from app.model.parts import SubGroupPolicy
 from app.model.shape import LabelSelector, Operator, Requirement
-from app.model.topology import NetworkTopology, TopologyMode
+from app.model.topology import (
+    GroupTerm,
+    NetworkTopology,
+    PartTerm,
+    SpreadTerm,
+    Tier,
+    TopologyAffinity,
+    TopologyMode,
+)
 from app.model.workload import Condition, GroupPhase, PodGroup
 from app.wire.errors import DecodeError
 from app.wire.objects.groups import decode_pod_group
@@ -210,3 +218,99 @@ def test_a_group_that_cannot_be_read_names_the_field(parts: dict[str, Any], mess
     with pytest.raises(DecodeError) as caught:
         read(**parts)
     assert str(caught.value) == message
+
+
+WEB = {"matchLabels": {"app": "web"}}
+OF_WEB = LabelSelector((Requirement("app", Operator.IN, ("web",)),))
+
+
+def test_an_affinity_has_all_its_terms() -> None:
+    said = {
+        "podGroupAffinity": {
+            "preferred": [{"weight": 7, "podGroupSelector": WEB, "topologyTier": 2}],
+        },
+        "podGroupAntiAffinity": {
+            "required": [
+                {"podGroupSelector": WEB, "namespaceSelector": {}, "topologyTierName": "rack"}
+            ],
+        },
+        "subGroupAffinity": {"required": [{"subGroups": ["a", "b"], "topologyTier": 2}]},
+        "subGroupAntiAffinity": {
+            "required": [{"subGroups": ["a"], "topologyTier": 0}],
+            "preferred": [{"subGroups": ["a", "b"], "weight": 100, "topologyTier": 1}],
+        },
+        "memberSpread": {
+            "required": [{"minDomains": 2, "maxDomains": 3, "topologyTier": 1}],
+            "preferred": [{"maxDomains": 2, "weight": 1, "topologyTierName": "row"}],
+        },
+    }
+    assert read(topologyAffinity=said).affinity == TopologyAffinity(
+        groups_near=(GroupTerm(OF_WEB, Tier(2), weight=7),),
+        groups_apart=(GroupTerm(OF_WEB, Tier(name="rack"), LabelSelector()),),
+        parts_near=(PartTerm(("a", "b"), Tier(2)),),
+        parts_apart=(PartTerm(("a",), Tier(0)), PartTerm(("a", "b"), Tier(1), 100)),
+        spread=(SpreadTerm(Tier(1), 2, 3), SpreadTerm(Tier(name="row"), 1, 2, 1)),
+    )
+
+
+@pytest.mark.parametrize(
+    "said", [None, {}, {"podGroupAffinity": {}}, {"memberSpread": {"required": []}}]
+)
+def test_an_affinity_without_terms_asks_for_nothing(said: Any) -> None:
+    assert read(topologyAffinity=said).affinity is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "message"),
+    [
+        (
+            "podGroupAffinity",
+            {"required": [{"topologyTier": 1}]},
+            r"spec\.topologyAffinity\.podGroupAffinity\.required\[0\]\.podGroupSelector: a term "
+            "names groups",
+        ),
+        (
+            "podGroupAffinity",
+            {"required": [{"podGroupSelector": WEB}]},
+            r"podGroupAffinity\.required\[0\]: a term names one tier",
+        ),
+        (
+            "subGroupAffinity",
+            {"preferred": [{"subGroups": ["a"], "topologyTier": 1, "topologyTierName": "a"}]},
+            r"preferred\[0\]\.weight: a preferred term has a weight of 1 to 100",
+        ),
+        (
+            "subGroupAffinity",
+            {"required": [{"subGroups": [], "topologyTier": 1}]},
+            r"required\[0\]\.subGroups: a term names sub-groups",
+        ),
+        (
+            "memberSpread",
+            {"required": [{"weight": 1, "minDomains": 2, "topologyTier": 1}]},
+            r"required\[0\]\.weight: a required term has no weight",
+        ),
+        (
+            "memberSpread",
+            {"required": [{"topologyTier": 1}]},
+            r"required\[0\]: a term has minDomains, maxDomains or both",
+        ),
+        (
+            "memberSpread",
+            {"required": [{"minDomains": 3, "maxDomains": 2, "topologyTier": 1}]},
+            r"required\[0\]: minDomains 3 is more than maxDomains 2",
+        ),
+    ],
+)
+def test_an_affinity_that_means_nothing_is_told_of(kind: str, block: Any, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        read(topologyAffinity={kind: block})
+
+
+def test_policies_that_a_term_names_part_the_group() -> None:
+    parts = [{"name": "a", "matchLabelKeys": ["part"]}]
+    term = {"subGroups": ["a"], "topologyTier": 1}
+    group = read(
+        subGroupPolicy=parts, topologyAffinity={"subGroupAntiAffinity": {"required": [term]}}
+    )
+    assert group.sub_groups == (SubGroupPolicy("a", keys=("part",)),)
+    assert read(subGroupPolicy=parts).sub_groups == ()
