@@ -1,6 +1,6 @@
 """How busy nodes are, as something that measures them says (volcano.md §3.6, ``usage``)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -49,15 +49,40 @@ class MetricsType(StrEnum):
     """What is asked for the loads."""
 
     PROMETHEUS = "prometheus"
+    PROMETHEUS_ADAPTOR = "prometheus_adaptor"
+    ELASTICSEARCH = "elasticsearch"
     METRICS_SERVER = "metrics-server"
     ANNOTATION = "annotation"
 
 
+ADDRESSED: Final = frozenset({MetricsType.PROMETHEUS, MetricsType.ELASTICSEARCH})
+"""Sources that have an address of their own; other sources answer through the API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Where Elasticsearch keeps what Metricbeat measured, and the credentials for it.
+
+    ``host_field`` is the field that has the names of nodes. Without ``username`` no credentials
+    are sent.
+    """
+
+    pattern: str = "metricbeat-*"
+    host_field: str = "host.hostname"
+    username: str = ""
+    password: str = field(default="", repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class MetricsConf:
-    """``metrics`` of the configuration; ``address`` is that of Prometheus, without a slash."""
+    """``metrics`` of the configuration; ``address`` is a URL without a slash at its end.
+
+    ``window_s``: over so many seconds loads are averaged that a query asks for.
+    """
 
     type: MetricsType
     address: str = ""
     interval_s: float = 30.0
     insecure: bool = False
+    window_s: float = 600.0
+    index: Index = Index()

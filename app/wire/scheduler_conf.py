@@ -19,7 +19,7 @@ from app.core.plugins import catalogue
 from app.kit.durations import parse_duration
 from app.kit.likeness import meant
 from app.model.conf import PluginConf, SchedulerConf
-from app.model.load import MetricsConf, MetricsType
+from app.model.load import ADDRESSED, Index, MetricsConf, MetricsType
 from app.wire import go_yaml
 
 DEFAULT_CONF = """\
@@ -40,6 +40,14 @@ tiers:
 
 _INTERVAL_S = 30.0
 _INSECURE = "tls.insecureSkipVerify"
+_ELASTIC = "elasticsearch."
+_INDEX_KEYS = {
+    f"{_ELASTIC}index": "pattern",
+    f"{_ELASTIC}hostnameFieldName": "host_field",
+    f"{_ELASTIC}username": "username",
+    f"{_ELASTIC}password": "password",
+}
+"""Keys of ``metrics``, and the fields of :class:`~app.model.load.Index` that they set."""
 _KEYS = frozenset({"actions", "tiers", "configurations", "metrics"})
 
 
@@ -139,7 +147,7 @@ def _action_arguments(value: Any, warnings: list[str]) -> dict[str, dict[str, ob
 
 
 def _metrics(value: Any, warnings: list[str]) -> MetricsConf | None:
-    """What is asked for loads of nodes; keys below ``tls`` may be nested or have a dot."""
+    """What is asked for loads of nodes; keys such as those of ``tls`` may be nested or dotted."""
     if not value:
         return None
     given = _flattened(_mapping(value, where="metrics"))
@@ -149,18 +157,33 @@ def _metrics(value: Any, warnings: list[str]) -> MetricsConf | None:
         warnings.append(f"metrics: nothing is asked of {said!r}, known are {known}")
         return None
     kind = MetricsType(said)
-    warnings += [
-        f"metrics: {_no_effect(key)}"
-        for key in given
-        if key not in {"type", "address", "interval", _INSECURE}
-    ]
+    known_keys = {"type", "address", "interval", _INSECURE}
+    if kind is MetricsType.ELASTICSEARCH:
+        known_keys |= _INDEX_KEYS.keys()
+    warnings += [f"metrics: {_no_effect(key)}" for key in given if key not in known_keys]
     insecure = given.get(_INSECURE)
     return MetricsConf(
         kind,
-        address=_address(given.get("address")) if kind is MetricsType.PROMETHEUS else "",
+        address=_address(given.get("address")) if kind in ADDRESSED else "",
         interval_s=_interval(given.get("interval")),
         insecure=insecure is not None and _switch(insecure, where=f"metrics: {_INSECURE}"),
+        index=_index(given) if kind is MetricsType.ELASTICSEARCH else Index(),
     )
+
+
+def _index(given: Mapping[str, Any]) -> Index:
+    """Keys that are absent, null or empty text keep their defaults; numbers become text."""
+    said: dict[str, str] = {}
+    for key, name in _INDEX_KEYS.items():
+        value = given.get(key)
+        if isinstance(value, bool) or not isinstance(value, str | int | None):
+            raise ConfError(f"metrics: {key}: {_kind(value)} is not text")
+        if value not in {None, ""}:
+            said[name] = str(value)
+    found = Index(**said)
+    if any(each in found.pattern for each in "/?# "):
+        raise ConfError(f"metrics: {_ELASTIC}index: {found.pattern!r} is no name of an index")
+    return found
 
 
 def _flattened(given: Mapping[Any, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.core.conf_error import ConfError
 from app.core.tiers import build
 from app.model.conf import SchedulerConf
-from app.model.load import MetricsConf, MetricsType
+from app.model.load import Index, MetricsConf, MetricsType
 from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
 
 ACTIONS = "allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle"
@@ -200,16 +200,16 @@ tiers:
   - name: gang
     enableJobOrdr: false
 metrics:
-  type: elasticsearch
-  address: http://elastic
+  type: influxdb
+  address: http://influx
 """)
     assert conf.metrics is None
     assert conf.warnings == (
         "key schedulePeriod is unknown: it has no effect",
         "plugin extender is not implemented: it has no effect",
         "tier 1, plugin 2 (gang): key enableJobOrdr is unknown: it has no effect",
-        "metrics: nothing is asked of 'elasticsearch', known are "
-        "prometheus, metrics-server, annotation",
+        "metrics: nothing is asked of 'influxdb', known are prometheus, prometheus_adaptor, "
+        "elasticsearch, metrics-server, annotation",
     )
 
 
@@ -236,6 +236,19 @@ def metrics(text: str) -> SchedulerConf:
         ),
         ("{type: metrics-server}", MetricsConf(MetricsType.METRICS_SERVER)),
         ("{type: annotation, interval: 5s}", MetricsConf(MetricsType.ANNOTATION, interval_s=5)),
+        ("{type: prometheus_adaptor}", MetricsConf(MetricsType.PROMETHEUS_ADAPTOR)),
+        (
+            "{type: elasticsearch, address: http://e, elasticsearch.index: '', "
+            "elasticsearch.username: me, elasticsearch.password: 7}",
+            MetricsConf(
+                MetricsType.ELASTICSEARCH, "http://e", index=Index(username="me", password="7")
+            ),
+        ),
+        (
+            "{type: elasticsearch, address: http://e, "
+            "elasticsearch: {index: beats, hostnameFieldName: agent.name}}",
+            MetricsConf(MetricsType.ELASTICSEARCH, "http://e", index=Index("beats", "agent.name")),
+        ),
     ],
 )
 def test_what_measures_nodes_is_read(text: str, found: MetricsConf | None) -> None:
@@ -254,6 +267,15 @@ def test_what_measures_nodes_is_read(text: str, found: MetricsConf | None) -> No
         ("{address: http://p, interval: 10}", "metrics: interval: 10 is not a duration"),
         ("{address: http://p, interval: 1ms}", "metrics: interval: '1ms' is not a duration"),
         ("{address: http://p, tls: {insecureSkipVerify: 7}}", "tls.insecureSkipVerify: 7 is not"),
+        ("{type: elasticsearch}", "metrics: address: None is no http or https URL"),
+        (
+            "{type: elasticsearch, address: http://e, elasticsearch.password: true}",
+            "metrics: elasticsearch.password: True is not text",
+        ),
+        (
+            "{type: elasticsearch, address: http://e, elasticsearch: {index: a/b}}",
+            "metrics: elasticsearch.index: 'a/b' is no name of an index",
+        ),
     ],
 )
 def test_what_cannot_measure_nodes_is_refused(text: str, said: str) -> None:
