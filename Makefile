@@ -35,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SUFFIXES:
-.PHONY: help venv controlplane controlplane-path demo test tally lint types layers docs unit \
+.PHONY: help venv controlplane controlplane-path demo test tally lint types layers docs pages unit \
 	scenarios e2e proofs coverage bench bench-planner fmt clean
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo 'make coverage       lines and branches of core, model and cache that their tests reach'
 	@echo 'make bench          side by side with the stock scheduler alone; bench-planner: in memory'
 	@echo 'make controlplane   build etcd and the stock Kubernetes programs; -s controlplane-path: where'
+	@echo 'make pages          write what is generated in the documents'
 	@echo 'make venv|fmt|clean'
 
 # Environment ------------------------------------------------------------------------------------
@@ -108,6 +109,9 @@ layers: $(SYNCED)
 docs: $(SYNCED)
 	$(call heading,documents)
 	@$(BIN)/mkdocs build --strict
+
+pages: $(SYNCED)
+	@$(BIN)/python -m tests.documents
 
 unit: $(SYNCED)
 	$(call heading,unit tests)

@@ -1,0 +1,5 @@
+"""`make pages`: write what is generated in the documents."""
+
+from tests.documents.pages import main
+
+main()
