@@ -287,7 +287,9 @@ def _witnesses(c: Value, gone: Units) -> Iterator[Violation]:
             text = f"units {spared[0]} cost less"
         elif kind == "excess":
             node, r, most = (witness[name] for name in ("node", "resource", "most"))
-            taken = c["nodes"][node]["allocatable"].get(r, 0) - _rooms(c, others)[node][r]
+            names = (r, f"kubernetes.io/batch-{r}") if "beyond" in witness else (r,)
+            has, room = c["nodes"][node]["allocatable"], _rooms(c, others)[node]
+            taken = sum(has.get(each, 0) - room[each] for each in names) + witness.get("beyond", 0)
             if taken <= most or all(pod["node"] != node for pod in _pods(c, [at])):
                 text = f"{r} {taken} is taken of {node}"
         elif kind == "bound":

@@ -260,12 +260,14 @@ VictimQueueCompare = Callable[[Preemptor, QueueName, QueueName], int]
 class NodeExcess(NamedTuple):
     """More of a resource is taken on a node than the ``most`` that is wanted there.
 
-    ``node`` is a row of the node table, ``resource`` a column of the axis.
+    ``node`` is a row of the node table, ``resource`` a column of the axis. ``beyond``: what is
+    taken is what the node measures, and this much more than its pods request; None: requests count.
     """
 
     node: int
     resource: int
     most: int
+    beyond: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,10 +5,10 @@ for ``/readyz``, the log and a metric until a good text comes.
 """
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.core.conf_error import ConfError
-from app.core.plugins import usage
+from app.core.plugins import rescheduling, usage
 from app.core.plugins.deviceshare import config_map_of, setting_of
 from app.core.plugins.network_topology import tiers_of
 from app.core.policy import Policies
@@ -114,7 +114,21 @@ class Configuration:
     def metrics(self) -> MetricsConf | None:
         """What is to be asked how busy nodes are; None: no plugin looks at that."""
         conf = self.policies.conf
-        return conf.metrics if conf.plugin(usage.NAME) is not None else None
+        if conf.metrics is None or not self.load_plugins:
+            return None
+        moves = conf.plugin(rescheduling.NAME)
+        period_s = None if moves is None else rescheduling.period_of(moves)
+        return conf.metrics if period_s is None else replace(conf.metrics, window_s=period_s)
+
+    @property
+    def load_plugins(self) -> tuple[str, ...]:
+        """The plugins that look at how busy nodes are."""
+        conf = self.policies.conf
+        moves = conf.plugin(rescheduling.NAME)
+        found = (usage.NAME,) if conf.plugin(usage.NAME) is not None else ()
+        if moves is not None and rescheduling.period_of(moves) is not None:
+            found = (*found, rescheduling.NAME)
+        return found
 
     @property
     def packs(self) -> bool:

@@ -71,6 +71,7 @@ EXPECTED = {
     "scheduling/priority-high.yaml": STORED,
     "scheduling/priority-job.yaml": "Running",
     "scheduling/priority-normal.yaml": STORED,
+    "scheduling/rescheduling.yaml": "Running",
     "scheduling/revocable.yaml": "Running",
     "scheduling/shared-gpus.yaml": "Running",
     "scheduling/task-topology.yaml": "Running",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.cache.nodes.usage import NodeUsage
 from app.model.amounts import CPU, MEMORY, Amounts
+from app.model.colocation import USED_BY
 from app.model.ids import NodeName
 from app.model.load import NodeLoad, Unseen
 
@@ -62,5 +63,10 @@ class Loads:
 
 
 def _sum(requests: list[Amounts]) -> Unseen:
-    cpu, memory = ([dict(each).get(name, 0) for each in requests] for name in (CPU, MEMORY))
+    cpu, memory = ([_asked(each, name) for each in requests] for name in (CPU, MEMORY))
     return Unseen(sum(cpu), sum(memory), cpu.count(0), memory.count(0))
+
+
+def _asked(request: Amounts, measured: str) -> int:
+    """What is requested of what is measured so, by online pods or by offline ones."""
+    return sum(amount for name, amount in request if name in USED_BY[measured])

@@ -24,6 +24,8 @@ from app.core.entries import Placed
 from app.core.ledger import Ledger
 from app.core.placement.journal import JournalReader
 from app.core.policy import Hooks, NodeRule, NodeScore, NodesNow, OpenPlugin, Session
+from app.model.amounts import CPU, MEMORY
+from app.model.colocation import USED_BY
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.load import NodeLoad
@@ -141,6 +143,10 @@ class _Coming:
     def __init__(self, ledger: Ledger, loads: Iterable[NodeLoad | None], setting: Setting) -> None:
         self._setting = setting
         self._journal = JournalReader(ledger.journal)
+        index = ledger.snapshot.axis.index
+        self._columns = [
+            [index[each] for each in USED_BY[name] if each in index] for name in (CPU, MEMORY)
+        ]
         self._now: _Pairs = (
             np.array([self._of_unseen(each) if each else (0.0, 0.0) for each in loads])
             .reshape(-1, 2)
@@ -151,7 +157,7 @@ class _Coming:
         """With what the cycle has decided so far; pods that are to go still count."""
         for entry, row, sign in self._journal.changes():
             if isinstance(entry, Placed):
-                asked = entry.task.request[list(_COLUMNS)]
+                asked = np.array([entry.task.request[each].sum() for each in self._columns])
                 self._now[:, row] += sign * np.where(
                     asked > 0, asked * self._setting.request_ratio, self._setting.without
                 )

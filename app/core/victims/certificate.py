@@ -61,7 +61,9 @@ is one of
 * ``exhaustive``: every set of ``units`` without it that costs less has no room, or breaks a rule.
   ``forbidden`` are sets of positions in ``units`` that rules forbid, by the planner's word.
 * ``planner``: the planner found no places without it.
-* ``excess``: on the ``node`` of one of its pods more than ``most`` of ``resource`` is taken.
+* ``excess``: on the ``node`` of one of its pods more than ``most`` of ``resource`` is taken. With
+  ``beyond`` what the node measures is meant: so much more than its pods request of ``resource``, or
+  of ``kubernetes.io/batch-cpu`` and ``-memory`` in its stead.
 
 The action ``revoke`` evicts for no group either: its victims leave nodes that are theirs no more,
 and the ``preemptor`` is their queue, without a ``group``, members and ``places``.
@@ -353,10 +355,10 @@ class _Writer:
     def _witness(self, unit: Unit, witness: Witness) -> Json:
         """A bound wherever one proves it, but for a unit that goes for no gang."""
         if witness.excess is not None:
-            row, resource, most = witness.excess
-            name = self.snapshot.axis.names[resource]
-            kind = witness.kind.value
-            return {"kind": kind, "node": self._node(row), "resource": name, "most": most}
+            row, resource, most, beyond = witness.excess
+            name, kind = self.snapshot.axis.names[resource], witness.kind.value
+            told = {"kind": kind, "node": self._node(row), "resource": name, "most": most}
+            return told if beyond is None else {**told, "beyond": beyond}
         bound = next(self._bounds_without(unit), None)
         if bound is not None:
             return {"kind": WitnessKind.BOUND.value, **bound._asdict()}

@@ -1,7 +1,7 @@
 """Follows how busy nodes are, as the configuration says: asked in the background, again and again.
 
 What cannot be read leaves the loads as they were; each counts as long as it is fresh, and then the
-plugin ``usage`` has no effect on its node. That is told.
+plugins that look at loads have no effect on its node. That is told.
 """
 
 import asyncio
@@ -63,9 +63,14 @@ class LoadFollower:
         if not stale:
             return ()
         why = f" ({self._problem})" if self._problem else ""
-        limit = format_duration(FRESH_S)
+        limit, plugins = format_duration(FRESH_S), self._configuration.load_plugins
+        subject = (
+            f"plugin {plugins[0]} has"
+            if len(plugins) == 1
+            else f"plugins {' and '.join(plugins)} have"
+        )
         return (
-            f"plugin usage has no effect on {stale} of {len(names)} nodes: their load is unknown "
+            f"{subject} no effect on {stale} of {len(names)} nodes: their load is unknown "
             f"or older than {limit}{why}",
         )
 

@@ -148,3 +148,46 @@ def test_annotations_of_nodes_are_read_without_asking() -> None:
         assert rig.reader.asked == []
 
     run(TEXT % "annotation", scenario)
+
+
+MOVING = """
+actions: "allocate, shuffle"
+tiers:
+- plugins:
+  - name: gang
+  - name: rescheduling
+    arguments:
+      metricsPeriod: 2m
+      strategies: [{name: %s}]
+  %s
+metrics: {address: http://prometheus}
+"""
+
+
+def test_rescheduling_has_loads_averaged_over_its_period() -> None:
+    async def scenario(rig: Rig) -> None:
+        await virtual_time.advance(1)
+        assert [conf.window_s for conf in rig.reader.asked] == [120.0]
+        assert rig.follower.notices() == (
+            "plugin rescheduling has no effect on 1 of 2 nodes: "
+            "their load is unknown or older than 5m0s",
+        )
+
+    run(MOVING % ("lowNodeUtilization", ""), scenario)
+
+
+def test_all_plugins_without_effect_on_a_node_are_named() -> None:
+    async def scenario(rig: Rig) -> None:
+        await virtual_time.advance(1)
+        (said,) = rig.follower.notices()
+        assert said.startswith("plugins usage and rescheduling have no effect on 1 of 2 nodes")
+
+    run(MOVING % ("lowNodeUtilization", "- name: usage"), scenario)
+
+
+def test_nothing_is_asked_for_strategies_that_look_at_no_loads() -> None:
+    async def scenario(rig: Rig) -> None:
+        await virtual_time.advance(100)
+        assert rig.reader.asked == []
+
+    run(MOVING % ("offlineOnly", ""), scenario)
