@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from app.cache.decisions import Decisions
+from app.cache.device_claims import DeviceClaims
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.registry import Registry
@@ -38,7 +39,7 @@ from app.model.ids import (
     QueueName,
 )
 from app.model.load import NodeLoad
-from app.model.node import DeviceClass, Node
+from app.model.node import Node
 from app.model.numa import NUMA_DECISION, NumaTopology
 from app.model.plan import Collected
 from app.model.pod import Pod, TaskStatus
@@ -68,6 +69,7 @@ class ClusterCache:
         default_queue: QueueName = DEFAULT_QUEUE,
         clock: Callable[[], float] = _undated,
     ) -> None:
+        self._clock = clock
         self.node_usage = NodeUsage()
         self.network = NetworkTree()
         self.registry = Registry(self.node_usage, default_queue=default_queue)
@@ -81,7 +83,6 @@ class ClusterCache:
         """Queues whose pods beyond their capability are evicted."""
         self.quotas: dict[str, Quota] = {}
         self.budgets: dict[str, DisruptionBudget] = {}
-        self.device_classes: dict[str, DeviceClass] = {}
         self.decisions = Decisions(self.registry, self.node_usage, clock=clock)
         self.slots = KeptSlots(self.node_usage, self.registry, self.rules)
         self.shortages = Shortages(self.node_usage, self.members, self.groups, self.decisions)
@@ -123,6 +124,9 @@ class ClusterCache:
             losses=self.losses,
             reservations=self.reservations,
         )
+        self.device_claims = DeviceClaims(
+            self.registry, self.members, see=self._see, classes_changed=self._follow_devices
+        )
         self.devices = DeviceUsage(self.node_usage, occupant=self._device_occupant)
         self.loads = Loads(self.node_usage, clock=clock)
         self._collected: tuple[Collected, ...] = ()
@@ -153,10 +157,16 @@ class ClusterCache:
 
     def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
         """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
+        if self.pods.ours(pod):
+            pod = self.device_claims.asking(pod)
         self.pods.set_pod(pod, now=now, observed=observed)
+
+    def _see(self, pod: Pod) -> None:
+        self.set_pod(pod, now=self._clock())
 
     def drop_pod(self, uid: PodUid) -> None:
         """A pod is gone; what it held is free at once, and only the watch can bring it back."""
+        self.device_claims.drop_pod(uid)
         self.pods.drop_pod(uid)
 
     # --- events: nodes ---------------------------------------------------------------------------
@@ -273,18 +283,8 @@ class ClusterCache:
         said = pod.annotations if pod.node else None
         return DeviceOccupant(pod.shape.devices, group_key, said, ours=member is not None)
 
-    def set_device_class(self, device_class: DeviceClass) -> None:
-        """Add or replace a DeviceClass."""
-        self.device_classes[device_class.name] = device_class
-        self._follow_devices()
-
-    def drop_device_class(self, name: str) -> None:
-        """Forget a DeviceClass. Reservations stay: kube-scheduler refuses what it has not."""
-        self.device_classes.pop(name, None)
-        self._follow_devices()
-
     def _follow_devices(self) -> None:
-        names = (each.resources for each in self.device_classes.values())
+        names = (each.resources for each in self.device_claims.classes.values())
         if self.node_usage.set_devices(self.devices.unlisted.union(*names)):
             self.signals.note_dirty()
             self.registry.look_again()

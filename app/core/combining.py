@@ -22,6 +22,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from app.core.entries import comes_too_early
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.verdicts import CORDONED, NOT_READY
@@ -50,7 +51,7 @@ from app.core.policy import (
 from app.core.shares.shares import share_of
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
-from app.model.reason import Cause, NodeCount, Refusal
+from app.model.reason import CHARGED_FIRST, Cause, NodeCount, Refusal
 from app.model.resources import Vector
 from app.model.snapshot import NodeTable
 
@@ -317,6 +318,7 @@ class Gate:
 
     def __init__(self, ledger: Ledger, *, holders: Holders | None) -> None:
         self._queues = ledger.snapshot.queues
+        self._journal = ledger.journal
         self._holders = holders
         self._nodes = len(ledger.snapshot.table.nodes)
         self._left_out = _left_out(ledger.snapshot.table)
@@ -336,17 +338,16 @@ class Gate:
         return test
 
     def allocatable(self, tests: Sequence[Allocatable]) -> Allocatable:
-        """The first refusal of ``tests``, where the queue is open."""
+        """The first refusal of ``tests``, where the queue is open and the task not too early."""
 
         def test(queue: QueueName, task: Task) -> Refusal | None:
             shut = self._queue_refusal(queue)
             if shut is not None:
                 return shut
-            for ask in tests:
-                refusal = ask(queue, task)
-                if refusal is not None:
-                    return self._explained(refusal)
-            return None
+            if comes_too_early(task, self._journal):
+                return Refusal(Cause.QUEUE_QUOTA, where=queue, detail=CHARGED_FIRST)
+            refusals = (ask(queue, task) for ask in tests)
+            return self._explained(next(filter(None, refusals), None))
 
         return test
 
@@ -368,8 +369,7 @@ class Gate:
         def test(queue: QueueName) -> Refusal | None:
             if queue not in self._queues:
                 return self._queue_refusal(queue)
-            refusals = (ask(queue) for ask in tests)
-            return self._explained(next(filter(None, refusals), None))
+            return self._explained(next(filter(None, (ask(queue) for ask in tests)), None))
 
         return test
 

@@ -4,6 +4,7 @@ Each entry is an object of its own. One that still stands at its position proves
 it has changed: a journal grows at its end and is cut back by roll-backs.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.core.accounts import Losses, QueueChange
@@ -66,6 +67,14 @@ class Evicted(NamedTuple):
 
 
 Entry = Placed | Evicted
+
+
+def comes_too_early(task: Task, journal: Sequence[Entry]) -> bool:
+    """Whether members that have to have places before ``task`` have none yet."""
+    if not task.after:
+        return False
+    placed = {entry.task.uid for entry in journal if isinstance(entry, Placed)}
+    return not placed.issuperset(task.after)
 
 
 class Moment(NamedTuple):

@@ -27,6 +27,7 @@ from app.kube.stream import (
     Modified,
     PageListed,
 )
+from app.wire.objects.device_claims import decode_claim_template, decode_device_claim
 from app.wire.objects.device_configs import decode_device_config
 from app.wire.objects.groups import decode_pod_group
 from app.wire.objects.hyper_nodes import decode_hyper_node
@@ -101,6 +102,18 @@ KINDS: tuple[WatchedKind, ...] = (
         "deviceclasses",
         "/apis/resource.k8s.io/v1/deviceclasses",
         decode_device_class,
+        optional=True,
+    ),
+    WatchedKind(
+        "resourceclaims",
+        "/apis/resource.k8s.io/v1/resourceclaims",
+        decode_device_claim,
+        optional=True,
+    ),
+    WatchedKind(
+        "resourceclaimtemplates",
+        "/apis/resource.k8s.io/v1/resourceclaimtemplates",
+        decode_claim_template,
         optional=True,
     ),
     WatchedKind(

@@ -21,6 +21,11 @@ COUNTED_PODS = "count/pods"
 """The number of pods in quotas, of those that have ended too."""
 _OF_QUOTAS = ("count/", REQUESTS, LIMITS)
 
+DEVICE_CLASS = "deviceclass/"
+"""The number of devices of a class is called so: ``deviceclass/gpu.example.com``."""
+OF_CLASS = ".deviceclass/"
+"""And a capacity of such devices: ``memory.deviceclass/gpu.example.com``."""
+
 Amounts = tuple[tuple[str, int], ...]
 """Sorted ``(resource, amount)`` pairs: hashable, independent of any axis."""
 
@@ -48,6 +53,11 @@ def is_of_nodes(name: str) -> bool:
     if name.startswith(_OF_QUOTAS):
         return False
     return "/" in name or name in _NATIVE or name.startswith(_NATIVE_FAMILIES)
+
+
+def is_of_class(name: str) -> bool:
+    """Whether a resource is a number of devices of a class, or a capacity of them."""
+    return name.startswith(DEVICE_CLASS) or OF_CLASS in name
 
 
 def is_best_effort(requests: Amounts) -> bool:

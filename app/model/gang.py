@@ -29,10 +29,9 @@ class Task:
     """A member that wants a node. ``request`` is ``shape.requests`` on the axis, shape ``(R,)``.
 
     ``uid`` empty: a *slot*, room for a member that no owner has created yet.
-    ``pinned`` is the only node it may go to; ``nominated`` the one to try first. ``exchange`` as of
-    its pod: no place of the task is of a wider class.
-    ``queue_first`` as of its pod; ``shown`` when such a pod has no gate any more: its queue keeps
-    room for it.
+    ``pinned`` is the only node it may go to; ``nominated`` the one to try first. ``exchange``,
+    ``queue_first`` and ``after`` are as of its pod: no place of the task is of a wider class.
+    ``shown`` when a pod that is ``queue_first`` has no gate any more: its queue keeps room for it.
     """
 
     uid: PodUid
@@ -48,6 +47,7 @@ class Task:
     exchange: Exchange = ANY_EQUAL
     queue_first: bool = False
     shown: bool = False
+    after: tuple[PodUid, ...] = ()
 
     @property
     def is_slot(self) -> bool:

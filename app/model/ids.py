@@ -10,6 +10,7 @@ GroupKey = NewType("GroupKey", str)
 """``namespace/name`` of a PodGroup, or ``namespace/pod:uid`` of a pod that stands alone."""
 
 NO_NODE = NodeName("")
+NO_POD = PodUid("")
 """No node: not pinned, not bound, not nominated."""
 
 NO_QUEUE = QueueName("")

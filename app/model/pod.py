@@ -134,6 +134,11 @@ class Pod:
     preempted: bool = False
     grace: float = 30.0
     """The seconds that the pod may take to end once it is told to."""
+    after: tuple[PodUid, ...] = ()
+    """The members of its group that have to have places before it has one.
+
+    These are charged for claims that it shares.
+    """
 
     @property
     def key(self) -> str:

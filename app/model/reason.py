@@ -18,6 +18,7 @@ LOST_PLACE = frozenset({TAKEN, SMALLER, NO_ROOM, CLOSED, NODE_GONE})
 """Why a Bind fails of a pod that has to go elsewhere; kube-scheduler notes it on the pod."""
 GUARANTEE = "guarantee of"
 """How a `Holder` begins that is no group: ``guarantee of queue a``."""
+CHARGED_FIRST = "the member comes first that is charged for the devices that this one shares"
 SCHEDULER = "scheduler"
 """The word for a scheduler that has bound pods of the group: ``scheduler default-scheduler``."""
 

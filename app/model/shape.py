@@ -137,6 +137,31 @@ class HostPort:
 
 
 @dataclass(frozen=True, slots=True)
+class PodClaim:
+    """An entry of ``spec.resourceClaims``: a ResourceClaim, or a template that one is made of.
+
+    One of ``claim`` and ``template`` is empty.
+    """
+
+    entry: str
+    claim: str = ""
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """The claims of devices that pods of a namespace make."""
+
+    namespace: str
+    each: tuple[PodClaim, ...]
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The keys of those that other pods may name too, ``namespace/name``."""
+        return tuple(f"{self.namespace}/{one.claim}" for one in self.each if one.claim)
+
+
+@dataclass(frozen=True, slots=True)
 class PodShape:
     """Everything a node must offer. ``requests`` always holds ``pods: 1``.
 
@@ -167,6 +192,8 @@ class PodShape:
     """The extended resources of its containers, by which devices are asked for; None: none."""
     bears_revocation: bool = False
     """Nodes of revocable zones take the pod (the plugin ``tdm``)."""
+    claims: PodClaims | None = None
+    """The devices that it claims; None: none. ``requests`` has them once the claims are known."""
 
     def fits_like(self, other: "PodShape") -> bool:
         """Whether room kept for ``other`` serves it: the same requests and the same hard rules.
@@ -184,6 +211,7 @@ class PodShape:
             and self.numa == other.numa
             and self.devices == other.devices
             and self.bears_revocation == other.bears_revocation
+            and self.claims == other.claims
         )
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from app.model.amounts import CPU, UNLIMITED, Amounts, amounts
+from app.model.amounts import CPU, OF_CLASS, UNLIMITED, Amounts, amounts
 from app.wire.errors import DecodeError, joined
 
 Quantity = str | int | float
@@ -68,7 +68,11 @@ def _ten_to(power: int) -> int:
 
 
 def amount(resource: str, text: Quantity) -> int:
-    """``text`` in the unit of ``resource``; quota names (``requests.cpu``) have that one's."""
+    """``text`` in the unit of ``resource``.
+
+    Quota names (``requests.cpu``) and capacities of device classes (``memory.deviceclass/gpu``)
+    have that one's.
+    """
     return parse(text, milli=_plain(resource) == CPU)
 
 
@@ -113,4 +117,5 @@ def _byte_text(value: int) -> str:
 
 
 def _plain(resource: str) -> str:
-    return resource.removeprefix("requests.").removeprefix("limits.")
+    of_class = resource.partition(OF_CLASS)[0]
+    return of_class.removeprefix("requests.").removeprefix("limits.")

@@ -205,7 +205,7 @@ def test_every_kind_is_waited_for(tmp_path: Path) -> None:
 def test_a_cluster_without_device_classes_is_not_waited_for(tmp_path: Path) -> None:
     async def story(rig: Rig) -> None:
         await rig.informers.synced.wait()
-        assert rig.cache.device_classes == {}
+        assert rig.cache.device_claims.classes == {}
 
     with ScriptedServer() as server:
         serve(server, pods=[page([], version=1)], watches=[watch()])

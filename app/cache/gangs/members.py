@@ -294,5 +294,6 @@ def decides_like(old: Pod, new: Pod) -> bool:
         and old.annotations == new.annotations
         and old.labels == new.labels
         and old.owner == new.owner
+        and old.after == new.after
         and (old.shape is new.shape or old.shape == new.shape)
     )

@@ -13,7 +13,7 @@ from app.cache.gangs.members import (
 )
 from app.cache.gangs.missing import awaits_nobody, hidden_by_role
 from app.cache.nodes.usage import read_only
-from app.model.amounts import Amounts, is_best_effort
+from app.model.amounts import Amounts, amounts, is_best_effort, is_of_class
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NodeName, PodUid
 from app.model.integers import int32
@@ -53,6 +53,7 @@ def task_of(pod: Pod, vector: ToVector) -> Task:
         exchange=pod.exchange,
         queue_first=pod.queue_first,
         shown=pod.queue_first and not pod.gates,
+        after=pod.after,
     )
 
 
@@ -100,7 +101,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
     if counted.gated:
         request = request + gated
     pod_group = group.pod_group
-    minimum = pod_group.min_resources if pod_group else _solo_request(group)
+    minimum = _minimum(group)
     counts = counts_of(group)
     owed = group.owed
     roles, parted = _roles(group), _parted(group)
@@ -252,6 +253,36 @@ def _queue_first(group: Group, waiting: tuple[Task, ...]) -> tuple[Task, ...]:
 def _name_alone(group: Group) -> str:
     """The name of a single pod's group: the pod's own; the key has its UID."""
     return next((m.pod.name for m in group.members.values()), "")
+
+
+def _minimum(group: Group) -> Amounts | None:
+    """The ``minResources`` of the group, with the devices that its members claim.
+
+    Controllers work them out from manifests, which do not tell what is claimed. Where they name
+    devices all the same, they are meant.
+    """
+    pod_group = group.pod_group
+    if pod_group is None:
+        return _solo_request(group)
+    told = pod_group.min_resources
+    if told is None or any(is_of_class(name) for name, _ in told):
+        return told
+    claimed = _claimed(group)
+    return amounts({**dict(told), **claimed}) if claimed else told
+
+
+def _claimed(group: Group) -> dict[str, int]:
+    """The devices that members of the minimum claim, by class: of those that claim some, first."""
+    found: dict[str, int] = {}
+    left = group.min_member
+    for requests in (group.counted.held, group.counted.wanted, group.counted.gated):
+        for request, count in requests.items():
+            devices = [each for each in request if is_of_class(each[0])]
+            taken = min(count, left) if devices else 0
+            left -= taken
+            for name, amount in devices:
+                found[name] = found.get(name, 0) + amount * taken
+    return found
 
 
 def _solo_request(group: Group) -> Amounts | None:

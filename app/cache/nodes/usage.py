@@ -8,6 +8,7 @@ matching copy.
 
 Some resources are devices that kube-scheduler allocates (KEP-5004): a DeviceClass maps their name,
 and no node lists them. Only kube-scheduler can count those, so there is enough of them everywhere.
+So there is of devices of a class, which claims ask for: only queues are limited by their number.
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from app.core.placement.taints import bears_cordon
-from app.model.amounts import Amounts
+from app.model.amounts import Amounts, is_of_class
 from app.model.ids import GroupKey, NodeName
 from app.model.node import Node
 from app.model.resources import CPU_COLUMN, Matrix, ResourceAxis, Vector
@@ -31,6 +32,8 @@ VECTORS_KEPT = 1_000
 """Distinct amounts whose vectors are shared; far more come and go in the life of a cluster."""
 ENOUGH: Final = 1 << 40
 """Of devices that kube-scheduler counts: on each of thousands of nodes, for all their pods."""
+_ENOUGH_OF_CLASS: Final = 1 << 48
+"""Of devices of a class: what is shared of them may be bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,8 +173,9 @@ class NodeUsage:
         """
         if self._uncounted is None:
             names = (name for name in self._devices if not self._listing[name])
-            some = tuple((name, ENOUGH) for name in names if name in self.axis.index)
-            self._uncounted = read_only(self.axis.vector(some))
+            some = {name: ENOUGH for name in names if name in self.axis.index}
+            some |= {name: _ENOUGH_OF_CLASS for name in self.axis.index if is_of_class(name)}
+            self._uncounted = read_only(self.axis.vector(tuple(some.items())))
         return self._uncounted
 
     def _row(self, name: NodeName) -> int:

@@ -54,6 +54,7 @@ class Snapshotter:
         of those of their names.
         """
         cache, rules = self._cache, self._cache.rules
+        cache.device_claims.settle()
         begun = cache.pipelined.plans()
         running = running or bool(begun)
         views, usage = cache.registry.refresh(), cache.registry.usage()

@@ -23,7 +23,7 @@ from app.model.snapshot import Snapshot
 
 _RUN = 128
 
-_Rank = tuple[bool, Any, PodUid]
+_Rank = tuple[bool, bool, Any, PodUid]
 _Entry = tuple[_Rank, Task]
 
 
@@ -79,7 +79,7 @@ class Backlog:
 
 def rank(task: Task, key: TaskKey) -> _Rank:
     """Where ``task`` stands among the members of its gang: the lowest go first."""
-    return task.best_effort, key(task), task.uid
+    return bool(task.after), task.best_effort, key(task), task.uid
 
 
 def followers_last(snapshot: Snapshot, tasks: Sequence[Task]) -> Sequence[Task]:

@@ -164,7 +164,15 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             lambda budget: f"{budget.namespace}/{budget.name}",
         ),
         "deviceclasses": KindFeed(
-            cache.set_device_class, cache.drop_device_class, lambda each: each.name
+            cache.device_claims.set_class, cache.device_claims.drop_class, lambda each: each.name
+        ),
+        "resourceclaims": KindFeed(
+            cache.device_claims.set_claim, cache.device_claims.drop_claim, lambda each: each.key
+        ),
+        "resourceclaimtemplates": KindFeed(
+            cache.device_claims.set_template,
+            cache.device_claims.drop_template,
+            lambda each: each.key,
         ),
         "hypernodes": KindFeed(cache.set_hyper_node, cache.drop_hyper_node, lambda each: each.name),
         "numatopologies": KindFeed(cache.set_numa, cache.numa.drop_topology, lambda n: n.name),
@@ -177,8 +185,8 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             activity.set_lease, activity.drop_lease, lambda lease: f"{lease.namespace}/{lease.name}"
         ),
         "jobs": KindFeed(
-            lambda job: cache.registry.set_template(job.uid, job.roles),
-            lambda uid: cache.registry.set_template(uid, {}),
+            cache.device_claims.set_job,
+            cache.device_claims.drop_job,
             lambda job: job.uid,
             by_uid=True,
         ),

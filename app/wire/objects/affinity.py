@@ -23,7 +23,7 @@ from app.wire.errors import Reader
 from app.wire.interning import Interned
 from app.wire.objects.meta import ABSENT, Int32
 from app.wire.objects.pod_terms import PodTermJson, WeightedPodTermJson, pod_term
-from app.wire.objects.selectors import NodeTermJson, node_term
+from app.wire.objects.selectors import NodeSelectorJson, NodeTermJson, node_term, node_terms
 
 NODE_NAME_FIELD: Final = "metadata.name"
 
@@ -31,11 +31,6 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _AT: Final = "spec.affinity"
 _NODES_AT: Final = f"{_AT}.nodeAffinity"
-_TERMS_AT: Final = f"{_NODES_AT}.{REQUIRED}.nodeSelectorTerms"
-
-
-class _NodeSelectorJson(Struct, rename="camel", gc=False):
-    node_selector_terms: list[NodeTermJson | None] | None = None
 
 
 class _PreferredNodeJson(Struct, gc=False):
@@ -44,7 +39,7 @@ class _PreferredNodeJson(Struct, gc=False):
 
 
 class _NodeAffinityJson(Struct, gc=False):
-    required: _NodeSelectorJson | None = field(default=None, name=REQUIRED)
+    required: NodeSelectorJson | None = field(default=None, name=REQUIRED)
     preferred: list[_PreferredNodeJson] | None = field(default=None, name=_PREFERRED)
 
 
@@ -153,10 +148,9 @@ def _affinity(text: bytes) -> Affinity:
 def _required_terms(
     json: _NodeAffinityJson | None,
 ) -> tuple[tuple[NodeTerm, ...] | None, AffinityLayout]:
-    if json is None or json.required is None:
+    terms = node_terms(json.required, f"{_NODES_AT}.{REQUIRED}") if json is not None else None
+    if terms is None:
         return None, AffinityLayout(node_affinity=json is not None)
-    entries = json.required.node_selector_terms or ()
-    terms = tuple(node_term(entry, f"{_TERMS_AT}[{i}]") for i, entry in enumerate(entries))
     return terms, AffinityLayout(
         node_affinity=True,
         required=True,

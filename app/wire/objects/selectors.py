@@ -38,6 +38,12 @@ class NodeTermJson(Struct, rename="camel", gc=False):
     match_fields: list[RequirementJson] | None = None
 
 
+class NodeSelectorJson(Struct, rename="camel", gc=False):
+    """A ``NodeSelector``: terms of which one must hold."""
+
+    node_selector_terms: list[NodeTermJson | None] | None = None
+
+
 def label_selector(
     json: LabelSelectorJson | None, at: str, *, also: Iterable[Requirement] = ()
 ) -> LabelSelector | None:
@@ -63,6 +69,16 @@ def node_term(json: NodeTermJson | None, at: str) -> NodeTerm:
             json.match_expressions, joined(at, "matchExpressions"), known=_OPERATORS
         ),
         fields=_requirements(json.match_fields, joined(at, "matchFields"), known=_OPERATORS),
+    )
+
+
+def node_terms(json: NodeSelectorJson | None, at: str) -> tuple[NodeTerm, ...] | None:
+    """The terms that stood at ``at``, in the field ``nodeSelectorTerms``; None: no selector."""
+    if json is None:
+        return None
+    return tuple(
+        node_term(entry, joined(at, f"nodeSelectorTerms[{i}]"))
+        for i, entry in enumerate(json.node_selector_terms or ())
     )
 
 

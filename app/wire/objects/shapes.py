@@ -16,7 +16,7 @@ from app.model.amounts import Amounts
 from app.model.ids import NodeName
 from app.model.numa import NumaPolicy
 from app.model.pod import GATE, QUEUE_GATE
-from app.model.shape import PodShape, Toleration
+from app.model.shape import PodClaim, PodClaims, PodShape, Toleration
 from app.wire.errors import Reader
 from app.wire.interning import Interned
 from app.wire.objects import affinity, containers, numatopologies, pod_terms
@@ -27,6 +27,7 @@ from app.wire.objects.resizes import Resize
 
 _TOLERATIONS_AT: Final = "spec.tolerations"
 _SELECTOR_AT: Final = "spec.nodeSelector"
+_CLAIMS_AT: Final = "spec.resourceClaims"
 _NO_LIST: Final = (b"", b"null", b"[]")
 
 
@@ -53,8 +54,15 @@ class SpecJson(Struct, rename="camel", gc=False):
     topology_spread_constraints: Raw = ABSENT
     overhead: Raw = ABSENT
     resources: Raw = ABSENT
+    resource_claims: Raw = ABSENT
     containers: list[ContainerJson] | None = None
     init_containers: list[ContainerJson] | None = None
+
+
+class _PodClaimJson(Struct, rename="camel", gc=False):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
 
 
 class _TolerationJson(Struct, gc=False):
@@ -65,6 +73,8 @@ class _TolerationJson(Struct, gc=False):
 
 
 _read_tolerations: Reader[list[_TolerationJson] | None] = Reader(list[_TolerationJson] | None)
+
+_read_claims: Reader[list[_PodClaimJson] | None] = Reader(list[_PodClaimJson] | None)
 
 _by_text: Interned[tuple[object, ...], PodShape] = Interned(limit=32_768)
 _by_value: Interned[PodShape, PodShape] = Interned(limit=32_768)
@@ -92,6 +102,8 @@ def shape(
     if rules.looks_at_pods or spread_text not in _NO_LIST:
         identity = (namespace, tuple(pod_labels.items()))
     gated = GATE in gates or QUEUE_GATE in gates
+    claims_text = bytes(spec.resource_claims)
+    claiming = namespace if claims_text not in _NO_LIST else None
     key = (
         rules,
         gated,
@@ -106,6 +118,8 @@ def shape(
         numa_policy,
         choosing,
         bears_revocation,
+        claiming,
+        claims_text,
         *_container_key(spec.containers),
         None,
         *_container_key(spec.init_containers),
@@ -167,7 +181,18 @@ def _made(
         numa=containers.numa_need(inside, whole=spec.resources, policy=policy),
         devices=containers.device_ask(inside, choosing),
         bears_revocation=bears_revocation,
+        claims=_claims(spec.resource_claims, namespace),
     )
+
+
+def _claims(raw: Raw, namespace: str) -> PodClaims | None:
+    if bytes(raw) in _NO_LIST:
+        return None
+    each = tuple(
+        PodClaim(json.name, json.resource_claim_name or "", json.resource_claim_template_name or "")
+        for json in _read_claims(raw, _CLAIMS_AT) or ()
+    )
+    return PodClaims(namespace, each) if each else None
 
 
 def charge(spec: SpecJson, resizing: Resize | None) -> Amounts:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.cache.gangs.members import Member, MemberState, Slot, Stage, decides_like, may_change
-from app.model.ids import NO_NODE, NodeName
+from app.model.ids import NO_NODE, NodeName, PodUid
 from app.model.pod import QUEUE_GATE, Owner, Pod
 from tests.builders import make_pod, make_shape, make_task
 
@@ -106,6 +106,7 @@ NEWS: dict[str, Any] = {
     "pinned": NodeName("n"),
     "nominated": NodeName("n"),
     "owner": Owner("v1", "Job", "j", "u"),
+    "after": (PodUid("u"),),
 }
 SETTLED = {
     "uid",

@@ -158,7 +158,7 @@ CASES = (
         "deviceclasses",
         DeviceClass("gpu", frozenset({"example.com/gpu"})),
         "gpu",
-        lambda r: "gpu" in r.cache.device_classes,
+        lambda r: "gpu" in r.cache.device_claims.classes,
     ),
     Case(
         "hypernodes",

@@ -1,0 +1,266 @@
+"""The devices that pods of ours claim, and which pod its queue is charged for them.
+
+A claim that is made of a template is one pod's, and counts as the template says until it is there.
+A claim that pods name is charged to one of them, as each of them has the same devices: in each
+queue to one that has a place, and where none has one to the first member of each group. The other
+members of such a group get places after that member only, so no queue gets devices uncharged.
+
+What pods ask for is thus not in their manifests alone: it changes with claims and templates, and
+pods change with it as if they had been seen anew.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from app.cache.gangs.members import PLACED_KINDS, Member, MemberState
+from app.cache.gangs.registry import Registry
+from app.model.amounts import Amounts, amounts
+from app.model.device_claims import ClaimTemplate, DeviceClaim, amounts_of
+from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.job import JobTemplate, Template
+from app.model.node import DeviceClass
+from app.model.pod import TERMINAL, Pod
+from app.model.shape import PodClaim, PodClaims, PodShape
+
+_WAITING = (MemberState.WAITING, MemberState.GATED)
+
+
+@dataclass(slots=True, eq=False)
+class _Shared:
+    """A claim that pods name: these pods, and those of them that are charged for it."""
+
+    users: dict[PodUid, None] = field(default_factory=dict)
+    charged: frozenset[PodUid] = frozenset()
+    before: Mapping[GroupKey, PodUid] = field(default_factory=dict)
+    """By group: the member that has to have a place before the others."""
+
+
+class DeviceClaims:
+    """Classes, claims and templates, and the pods that have them.
+
+    ``see`` takes over a pod that asks for something else, ``classes_changed`` that some class does.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        members: Mapping[PodUid, Member],
+        *,
+        see: Callable[[Pod], None],
+        classes_changed: Callable[[], None],
+    ) -> None:
+        self.classes: dict[str, DeviceClass] = {}
+        self.claims: dict[str, DeviceClaim] = {}
+        self.templates: dict[str, ClaimTemplate] = {}
+        self._registry = registry
+        self._members = members
+        self._see = see
+        self._classes_changed = classes_changed
+        self._pods: dict[PodUid, Pod] = {}
+        """Pods of ours with claims, as their manifests have them."""
+        self._of_template: dict[str, dict[PodUid, None]] = {}
+        self._shared: dict[str, _Shared] = {}
+        self._made: dict[tuple[PodUid, str], str] = {}
+        """Pod and entry -> the claim that was made for it."""
+        self._jobs: dict[str, JobTemplate] = {}
+        self._shapes: dict[tuple[PodShape, Amounts], PodShape] = {}
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def set_class(self, device_class: DeviceClass) -> None:
+        """Add or replace a DeviceClass."""
+        self.classes[device_class.name] = device_class
+        self._classes_changed()
+
+    def drop_class(self, name: str) -> None:
+        """Forget a DeviceClass. Reservations stay: kube-scheduler refuses what it has not."""
+        self.classes.pop(name, None)
+        self._classes_changed()
+
+    def set_claim(self, claim: DeviceClaim) -> None:
+        """Add or replace a ResourceClaim."""
+        before = self.claims.get(claim.key)
+        if before == claim:
+            return
+        self.claims[claim.key] = claim
+        if claim.pod and claim.entry:
+            self._made[claim.pod, claim.entry] = claim.key
+        self._claim_changed(claim)
+
+    def drop_claim(self, key: str) -> None:
+        """Forget a ResourceClaim."""
+        claim = self.claims.pop(key, None)
+        if claim is None:
+            return
+        if self._made.get((claim.pod, claim.entry)) == key:
+            del self._made[claim.pod, claim.entry]
+        self._claim_changed(claim)
+
+    def set_template(self, template: ClaimTemplate) -> None:
+        """Add or replace a ResourceClaimTemplate."""
+        if self.templates.get(template.key) != template:
+            self.templates[template.key] = template
+            self._template_changed(template.key)
+
+    def drop_template(self, key: str) -> None:
+        """Forget a ResourceClaimTemplate."""
+        if self.templates.pop(key, None) is not None:
+            self._template_changed(key)
+
+    def set_job(self, job: JobTemplate) -> None:
+        """Add or replace a vcjob, whose pods to come may claim devices."""
+        if any(each.shape.claims for each in job.roles.values()):
+            self._jobs[job.uid] = job
+        else:
+            self._jobs.pop(job.uid, None)
+        self._registry.set_template(job.uid, self._roles(job))
+
+    def drop_job(self, uid: str) -> None:
+        """Forget a vcjob."""
+        self._jobs.pop(uid, None)
+        self._registry.set_template(uid, {})
+
+    def asking(self, pod: Pod) -> Pod:
+        """``pod`` with what it claims among its requests; one of ours."""
+        claims = pod.shape.claims
+        if claims is None:
+            return pod
+        if pod.status in TERMINAL:
+            self.drop_pod(pod.uid)
+            return pod
+        self._pods[pod.uid] = pod
+        for each in claims.each:
+            if each.template:
+                self._of_template.setdefault(_key(claims, each.template), {})[pod.uid] = None
+        for key in claims.shared:
+            self._shared.setdefault(key, _Shared()).users[pod.uid] = None
+        return self._asking(pod, claims)
+
+    def drop_pod(self, uid: PodUid) -> None:
+        """A pod is gone or over: it has no claims any more."""
+        pod = self._pods.pop(uid, None)
+        claims = pod.shape.claims if pod is not None else None
+        if claims is None:
+            return
+        for each in claims.each:
+            if each.template:
+                key = _key(claims, each.template)
+                self._of_template[key].pop(uid, None)
+                if not self._of_template[key]:
+                    del self._of_template[key]
+        for key in set(claims.shared):
+            del self._shared[key].users[uid]
+            if not self._shared[key].users:
+                del self._shared[key]
+
+    # --- what pods ask for -----------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Choose the pods that are charged for shared claims, as places were given and lost."""
+        changed: dict[PodUid, None] = {}
+        for shared in self._shared.values():
+            charged, before = self._charged(shared)
+            if (charged, before) != (shared.charged, shared.before):
+                shared.charged, shared.before = charged, before
+                changed |= shared.users
+        self._look_again(changed)
+
+    def _charged(self, shared: _Shared) -> tuple[frozenset[PodUid], dict[GroupKey, PodUid]]:
+        by_queue: dict[QueueName, list[Member]] = {}
+        for uid in shared.users:
+            member = self._members.get(uid)
+            if member is not None:
+                queue = self._registry.groups[member.group].queue
+                by_queue.setdefault(queue, []).append(member)
+        charged: set[PodUid] = set()
+        before: dict[GroupKey, PodUid] = {}
+        for members in by_queue.values():
+            holders = [each for each in members if each.kind not in _WAITING]
+            if holders:
+                charged.add(min(holders, key=lambda each: _rank(each, shared.charged)).pod.uid)
+                continue
+            for each in sorted(members, key=lambda one: _rank(one, frozenset())):
+                before.setdefault(each.group, each.pod.uid)
+            charged.update(before[each.group] for each in members)
+        return frozenset(charged), before
+
+    def _asking(self, pod: Pod, claims: PodClaims) -> Pod:
+        found: dict[str, int] = {}
+        after: list[PodUid] = []
+        for each in claims.each:
+            shared = self._shared.get(_key(claims, each.claim)) if each.claim else None
+            if shared is None or pod.uid in shared.charged:
+                for name, amount in self._amounts(claims, each, pod.uid):
+                    found[name] = found.get(name, 0) + amount
+            else:
+                first = shared.before.get(pod.group)
+                after += [first] if first is not None else []
+        return replace(pod, shape=self._with(pod.shape, found), after=tuple(after))
+
+    def _amounts(self, claims: PodClaims, each: PodClaim, uid: PodUid) -> Amounts:
+        made = self._made.get((uid, each.entry)) if each.template else _key(claims, each.claim)
+        claim = self.claims.get(made) if made is not None else None
+        if claim is not None:
+            return amounts_of(claim.spec, claim.allocation)
+        template = self.templates.get(_key(claims, each.template))
+        return amounts_of(template.spec, None) if template is not None else ()
+
+    def _with(self, shape: PodShape, more: Mapping[str, int]) -> PodShape:
+        """Equal pods have one shape: it is looked up, not made for each of them."""
+        if not more:
+            return shape
+        total = dict(shape.requests)
+        for name, amount in more.items():
+            total[name] = total.get(name, 0) + amount
+        requests = amounts(total)
+        known = self._shapes.get((shape, requests))
+        if known is None:
+            if len(self._shapes) >= _SHAPES_KEPT:
+                self._shapes.clear()
+            known = self._shapes[shape, requests] = replace(shape, requests=requests)
+        return known
+
+    def _roles(self, job: JobTemplate) -> dict[str, Template]:
+        """Its templates with what each pod claims for itself."""
+        roles = dict(job.roles)
+        for role, template in roles.items():
+            claims = template.shape.claims
+            own = [each for each in claims.each if each.template] if claims is not None else []
+            if claims is not None and own:
+                found: dict[str, int] = {}
+                for each in own:
+                    for name, amount in self._amounts(claims, each, PodUid("")):
+                        found[name] = found.get(name, 0) + amount
+                roles[role] = replace(template, shape=self._with(template.shape, found))
+        return roles
+
+    def _claim_changed(self, claim: DeviceClaim) -> None:
+        shared = self._shared.get(claim.key)
+        users = list(shared.users) if shared is not None else []
+        self._look_again([*users, claim.pod] if claim.pod else users)
+
+    def _template_changed(self, key: str) -> None:
+        self._look_again(self._of_template.get(key, ()))
+        for job in self._jobs.values():
+            self._registry.set_template(job.uid, self._roles(job))
+
+    def _look_again(self, uids: Iterable[PodUid]) -> None:
+        for uid in list(uids):
+            pod = self._pods.get(uid)
+            if pod is not None:
+                self._see(pod)
+
+
+_SHAPES_KEPT = 4_096
+
+
+def _rank(member: Member, charged: frozenset[PodUid]) -> tuple[object, ...]:
+    """The user of a claim that is charged for it is the first by this: one with a place."""
+    kind, pod = member.kind, member.pod
+    states = kind not in PLACED_KINDS, kind is MemberState.GATED
+    order = -member.task.priority, pod.created, pod.name, pod.uid
+    return (*states, pod.uid not in charged, *order)
+
+
+def _key(claims: PodClaims, name: str) -> str:
+    return f"{claims.namespace}/{name}"
