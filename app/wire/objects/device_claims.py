@@ -163,14 +163,13 @@ def _spec(json: _SpecJson | None, at: str) -> ClaimSpec:
     requests = []
     for i, each in enumerate(devices.requests or ()):
         where = f"{at}.devices.requests[{i}]"
+        options = [
+            _option(one, f"{where}.firstAvailable[{n}]", name=one.name)
+            for n, one in enumerate(each.first_available or ())
+        ]
         if each.exactly is not None:
-            options = (_option(each.exactly, f"{where}.exactly", name=""),)
-        else:
-            options = tuple(
-                _option(one, f"{where}.firstAvailable[{n}]", name=one.name)
-                for n, one in enumerate(each.first_available or ())
-            )
-        requests.append(Request(each.name, options, prioritized=each.exactly is None))
+            options = [_option(each.exactly, f"{where}.exactly", name="")]
+        requests.append(Request(each.name, tuple(options), prioritized=each.exactly is None))
     constraints = [
         SameAttribute(each.match_attribute, tuple(each.requests or ()))
         for each in devices.constraints or ()
