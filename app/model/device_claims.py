@@ -43,7 +43,7 @@ class Request:
     name: str
     options: tuple[DeviceRequest, ...]
     prioritized: bool = False
-    """Whether it is a list of alternatives (``firstAvailable``), be it of one."""
+    """Whether the request is a list of alternatives (``firstAvailable``), be it of one."""
 
     def option(self, path: str) -> DeviceRequest | None:
         """The option that an allocation calls ``path``: ``request`` or ``request/option``."""

@@ -212,6 +212,7 @@ class EqualPods:
             and pod.shape.requests == like.waiting[0].shape.requests
             and pod.shape.numa == like.waiting[0].shape.numa
             and pod.shape.devices == like.waiting[0].shape.devices
+            and pod.shape.claims == like.waiting[0].shape.claims
             and pod.priority == like.waiting[0].priority
             and group.queue == like.queue
             and group.cool_down_until <= now

@@ -24,6 +24,7 @@ from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Q
 from app.service.activity import Activity
 from app.service.intake.feed import MALFORMED_KEPT, Feed
 from tests.builders import make_amounts, make_node, make_pod, make_queue, make_shape
+from tests.device_claims import asks, claim, template
 
 KEY = group_key("default", "g")
 
@@ -159,6 +160,18 @@ CASES = (
         DeviceClass("gpu", frozenset({"example.com/gpu"})),
         "gpu",
         lambda r: "gpu" in r.cache.device_claims.classes,
+    ),
+    Case(
+        "resourceclaims",
+        claim("c", asks()),
+        "default/c",
+        lambda r: "default/c" in r.cache.device_claims.claims,
+    ),
+    Case(
+        "resourceclaimtemplates",
+        template("t", asks()),
+        "default/t",
+        lambda r: "default/t" in r.cache.device_claims.templates,
     ),
     Case(
         "hypernodes",
