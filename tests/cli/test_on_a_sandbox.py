@@ -151,6 +151,17 @@ def test_the_manual_prints_what_is_printed(sandbox: Started) -> None:
         wait_until(lambda: printed() == wanted, timeout_s=20, what="the answer of the manual")
     finally:
         assert printed() == wanted
+
+    page = (ROOT / "docs" / "why-it-waits.md").read_text()
+    [described] = re.findall(r"\$ kubectl describe podgroup job-2-\S+\n(.*?)```", page, re.DOTALL)
+    lines = [" ".join(nameless(line).split()) for line in described.splitlines()]
+    lines = [re.sub(r"^(Normal|Warning) Unschedulable |\.\.\.$", "", line) for line in lines]
+
+    def missing() -> list[str]:
+        told = " ".join(nameless(sandbox.kubectl("describe", "podgroup")).split())
+        return [line for line in lines if line not in told]
+
+    wait_until(lambda: not missing(), timeout_s=20, what="what the manual describes")
     sandbox.kubectl("delete", "vcjob", "job-1", "job-2")
 
 
