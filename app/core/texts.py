@@ -22,6 +22,8 @@ from app.model.reason import (
     Shortfall,
 )
 
+_NO_HYPER_NODES = "the cluster has no HyperNodes yet"
+
 _FILTER: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "waiting for the other members of the group",
     Cause.NOT_ENOUGH_PODS_OF_TASK: "waiting for more members of a task of the group",
@@ -222,12 +224,14 @@ def _no_domain(found: NoDomain) -> str:
     if found.tier is None:
         known = ", ".join(found.named_tiers)
         others = f"its tiers are {known}" if known else "none of its tiers has a name"
+        others = _NO_HYPER_NODES if found.is_bare else others
         return f"the network has no tier {found.tier_name}; {others}"
     tier = f"tier <= {found.tier}" + (f" ({found.tier_name})" if found.tier_name else "")
     if found.placed_members_are_too_far_apart:
         return f"no domain of {tier} has the nodes of all its running members"
     if found.nearest is None:
-        return f"there is no domain of {tier}"
+        why = f"; {_NO_HYPER_NODES}" if found.is_bare else ""
+        return f"there is no domain of {tier}{why}"
     pods = "1 pod" if found.asked == 1 else f"{found.asked} pods"
     of = f" of {_amounts(found.each)}" if found.alike else ""
     best = found.nearest

@@ -197,6 +197,8 @@ class NoDomain:
     nearest: NearestDomain | None = None
     named_tiers: tuple[str, ...] = ()
     """The names that tiers have, the lowest first, where none has the name that is asked for."""
+    is_bare: bool = False
+    """Whether the cluster has no domains at all: no HyperNode is known yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,30 @@ def test_a_gang_of_one_shape_finds_a_domain_whenever_one_exists(
         assert outcome.refusal("g").never is Never.DOMAINS
 
 
+@examples(60)
+@given(networks(most=64), st.integers(2, 24), st.integers(1, 4), st.integers(1, 2))
+def test_of_the_lowest_tier_a_domain_is_taken_that_has_room_for_the_most_members(
+    network: Network, count: int, minimum: int, cpu: int
+) -> None:
+    minimum = min(minimum, count)
+    highest = network.tier_of[CLUSTER] - 1
+    waiting = members("g", count, cpu=cpu)
+    gang = make_gang("g", waiting=waiting, min_member=minimum, topology=hard(highest))
+    has_room_for = {
+        name: sum(size // cpu for size in network.room(names))
+        for name, names in network.inside.items()
+    }
+    outcome = network.plan(gang)
+    first = next((decision for decision in outcome.decisions("g") if decision.whole), None)
+    if first is None:
+        return
+    used = {str(placement.node) for placement in first.placements}
+    tiers = [at for name, at in network.tier_of.items() if has_room_for[name] >= minimum]
+    lowest = [name for name, at in network.tier_of.items() if at == min(tiers)]
+    most = max(min(count, has_room_for[name]) for name in lowest)
+    assert any(used <= network.inside[name] and has_room_for[name] >= most for name in lowest)
+
+
 @examples(30)
 @given(networks(most=64), st.integers(1, 24), st.integers(1, 3))
 def test_a_soft_gang_lies_in_the_lowest_domain_that_there_is(

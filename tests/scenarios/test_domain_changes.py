@@ -101,6 +101,18 @@ def test_a_gang_that_waits_is_placed_by_the_tree_as_it_is_by_then(place: Place) 
     assert racks.rows() == [1, 2, 3, 4]
 
 
+def test_a_gang_that_comes_before_all_hyper_nodes_says_so_and_starts_with_them(
+    place: Place,
+) -> None:
+    nodes = place.add_nodes(4, cpu="1")
+    place.add_gang("g", 2, spec={"networkTopology": {"mode": "hard", "highestTierName": "rack"}})
+    place.wait_summary("g", "the network has no tier rack; the cluster has no HyperNodes yet")
+    assert not place.bound("g")
+    place.add_hyper_node("a", 1, *nodes[::2], tier_name="rack")
+    place.wait_bound("g", 2)
+    assert {workloads.node_of(pod) for pod in place.bound("g")} == set(nodes[::2])
+
+
 def test_a_gang_that_waits_does_not_get_a_rack_that_is_gone(place: Place) -> None:
     racks = Racks(place, 3, full=[0, 3])
     place.wait_summary("g", "no domain of tier <= 1 has room for 3 pods of cpu 1")

@@ -186,6 +186,7 @@ class DomainSearch:
             placed_members_are_too_far_apart=best is None and len(self.rows_of_placed_members) > 0,
             nearest=empty or told,
             named_tiers=self.among.named_tiers if self.highest is None else (),
+            is_bare=len(self.among) == 1,
         )
         where: str = members.gang.key
         if members.sub_group is not None:

@@ -5,9 +5,10 @@ domain then tell what the domain takes. For members of one shape without rules a
 is exact. For several shapes it is a bound: a domain that is left out has no room, and one that is
 not has to be tried.
 
-Among domains with room the order is: the lowest tier; then the one that plugins like most; then
-the one with the least room to spare, so that wider gaps stay whole for others; then the one whose
-parent has the least to spare; then names.
+Among domains with room the order is: the lowest tier; then the one that takes the most members,
+those beyond the minimum among them; then the one that plugins like most; then the one with the
+least room to spare, so that wider gaps stay whole for others; then the one whose parent has the
+least to spare; then names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +78,8 @@ def in_order(domains: Domains, fits: Fits, liked: Scores | None = None) -> list[
     """The positions of the domains to try, the best first; ``liked``: by plugins, shape (D,)."""
     above = fits.spare[domains.parents]
     worse = np.zeros(len(domains)) if liked is None else -liked
-    order = np.lexsort((np.arange(len(domains)), above, fits.spare, worse, domains.tiers))
+    names = np.arange(len(domains))
+    order = np.lexsort((names, above, fits.spare, worse, -fits.takes, domains.tiers))
     found: list[int] = order[(fits.allowed & fits.enough)[order]].tolist()
     return found
 

@@ -28,7 +28,7 @@ from tests.core.actions.rigs import (
     used,
     vector,
 )
-from tests.topology import SOFT, hard, make_domains, racks, zone
+from tests.topology import SOFT, hard, make_domains, node_names, racks, zone
 
 RACKS = (*racks(a="n0 n1", b="n2 n3", c="n4 n5"), zone("z", "a", "b"))
 """Two racks in one zone, and a third that is in none."""
@@ -61,6 +61,15 @@ def test_of_equal_room_the_domain_in_the_fuller_parent_is_taken() -> None:
     tree = (*racks(a="n0", b="n1", c="n2", d="n3"), zone("y", "a", "b"), zone("z", "c", "d"))
     outcome = plan(gang_of("g", 2, topology=hard(1)), sizes=(2, 4, 2, 3), tree=tree)
     assert set(outcome.nodes("g").values()) == {"n2"}
+
+
+def test_of_equal_tiers_the_domain_is_taken_that_has_room_for_members_beyond_the_minimum() -> None:
+    gang = gang_of("g", 6, topology=hard(1), min_member=2)
+    outcome = plan(gang, sizes=(2, 1, 2, 2, 3, 3))
+    assert racks_of(outcome) == {"c"}
+    assert len(outcome.nodes("g")) == 6
+    assert racks_of(plan(gang, sizes=(1, 1, 2, 2, 2, 1))) == {"b"}
+    assert racks_of(plan(gang, sizes=(9, 9, 3, 3, 7, 7))) == {"b"}
 
 
 def filled(**taken: int) -> Matrix:
@@ -155,10 +164,29 @@ def test_a_tier_without_domains_is_told(asked: NetworkTopology, text: str) -> No
 
 def test_a_network_without_names_of_tiers_says_so() -> None:
     asked = NetworkTopology(highest_tier_name="row")
-    outcome = plan(gang_of("g", 1, topology=asked), sizes=(9,) * 6, tree=())
+    tree = (HyperNode("a", 1, members=node_names("n0")),)
+    outcome = plan(gang_of("g", 1, topology=asked), sizes=(9,) * 6, tree=tree)
     assert outcome.text("g") == (
         "group default/g: the network has no tier row; none of its tiers has a name"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        (hard(0), "there is no domain of tier <= 0; the cluster has no HyperNodes yet"),
+        (
+            NetworkTopology(highest_tier_name="row"),
+            "the network has no tier row; the cluster has no HyperNodes yet",
+        ),
+    ],
+)
+def test_a_tier_that_is_asked_before_there_are_hyper_nodes_is_told(
+    asked: NetworkTopology, text: str
+) -> None:
+    outcome = plan(gang_of("g", 1, topology=asked), sizes=(9,) * 6, tree=())
+    assert outcome.text("g") == f"group default/g: {text}"
+    assert outcome.refusal("g").never is None
 
 
 def test_a_tier_may_be_named() -> None:
@@ -238,9 +266,9 @@ def test_members_in_no_common_domain_are_told_of() -> None:
 
 def test_members_beyond_the_minimum_stay_in_the_domain() -> None:
     gang = gang_of("g", 6, topology=hard(1), min_member=2)
-    outcome = plan(gang, sizes=(1, 1, 2, 1, 9, 9))
-    assert racks_of(outcome) == {"a"}
-    assert len(outcome.nodes("g")) == 2
+    outcome = plan(gang, sizes=(1, 1, 2, 1, 1, 1))
+    assert racks_of(outcome) == {"b"}
+    assert len(outcome.nodes("g")) == 3
     story = running("n2", waiting=3, minimum=1, topology=hard(1))
     outcome = plan(story["gang"], sizes=(9, 9, 1, 1, 9, 9), places=story["places"])
     assert sorted(outcome.nodes("g").values()) == ["n2", "n3"]
