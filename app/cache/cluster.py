@@ -16,11 +16,13 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.registry import Registry
 from app.cache.neighbours.rules import Rules
-from app.cache.nodes.devices import DeviceOccupant, DeviceUsage
+from app.cache.nodes.devices import DeviceUsage
 from app.cache.nodes.domains import NetworkTree
 from app.cache.nodes.loads import Loads
-from app.cache.nodes.numa import NumaUsage, Occupant
+from app.cache.nodes.numa import NumaUsage
 from app.cache.nodes.usage import NodeUsage
+from app.cache.nodes.volumes import VolumeUsage
+from app.cache.occupants import Occupants
 from app.cache.pods import Pods
 from app.cache.reserved.bind_steps import BindSteps
 from app.cache.reserved.kept_slots import KeptSlots
@@ -40,15 +42,13 @@ from app.model.ids import (
 )
 from app.model.load import NodeLoad
 from app.model.node import Node
-from app.model.numa import NUMA_DECISION, NumaTopology
+from app.model.numa import NumaTopology
 from app.model.plan import Collected
-from app.model.pod import Pod, TaskStatus
+from app.model.pod import Pod
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.resources import Vector
-from app.model.running import NO_GROUP
 from app.model.topology import HyperNode
 from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
-from app.wire.objects.numatopologies import read_decision
 
 
 def _undated() -> float:
@@ -94,7 +94,8 @@ class ClusterCache:
             slots=self.slots,
             shortages=self.shortages,
         )
-        self.numa = NumaUsage(self.node_usage, occupant=self._occupant)
+        occupants = Occupants(self.members, self.slots)
+        self.numa = NumaUsage(self.node_usage, occupant=occupants.of_cpus)
         self.reservations = Reservations(
             self.decisions,
             node_usage=self.node_usage,
@@ -127,7 +128,9 @@ class ClusterCache:
         self.device_claims = DeviceClaims(
             self.registry, self.members, see=self._see, classes_changed=self._follow_devices
         )
-        self.devices = DeviceUsage(self.node_usage, occupant=self._device_occupant)
+        occupants.others = self.pods.pod
+        self.devices = DeviceUsage(self.node_usage, occupant=occupants.of_devices)
+        self.volumes = VolumeUsage(self.node_usage, ask_of=occupants.volumes, told=self._look_again)
         self.loads = Loads(self.node_usage, clock=clock)
         self._collected: tuple[Collected, ...] = ()
 
@@ -206,61 +209,43 @@ class ClusterCache:
     def set_hyper_node(self, hyper_node: HyperNode) -> None:
         """Add or replace a HyperNode; places that were given inside it stay."""
         if self.network.set(hyper_node):
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()
 
     def drop_hyper_node(self, name: str) -> None:
         """Forget a HyperNode; places that were given inside it stay."""
         if self.network.drop(name):
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()
 
     def set_network_labels(self, labels: tuple[str, ...]) -> None:
         """Take these labels of nodes for the network's domains while there are no HyperNodes."""
         if self.network.set_labels(labels):
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()
 
     def set_numa(self, topology: NumaTopology) -> None:
         """Add or replace a Numatopology; most say that pods have begun, or ended."""
         if self.numa.set_topology(topology):
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self.signals.note_dirty()
+        self.registry.look_again()
 
     def set_loads(self, loads: Mapping[NodeName, NodeLoad]) -> None:
         """Replace the loads of all nodes."""
         if self.loads.set(loads):
-            self.signals.note_dirty()
-            self.registry.look_again()
-
-    def _occupant(self, holder: str) -> Occupant | None:
-        """The pod of ours, or slot, that needs cpus of its own."""
-        member = self.members.get(PodUid(holder))
-        if member is not None:
-            pod, need = member.pod, member.pod.shape.numa
-            said = pod.annotations.get(NUMA_DECISION) if pod.node else None
-            decided = read_decision(said) if said is not None else None
-            runs = pod.status is TaskStatus.RUNNING
-            if need is None:
-                return None
-            return Occupant(need, f"{pod.namespace}/{pod.name}", runs, decided)
-        kept = self.slots.find(holder)
-        need = kept[1].shape.numa if kept else None
-        return None if need is None else Occupant(need)
+            self._look_again()
 
     def set_device_setting(self, setting: DeviceSetting) -> None:
         """Take over what the plugin ``deviceshare`` is told."""
         if self.devices.set_setting(setting):
             self._follow_devices()
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()
 
     def set_device_config(self, config: DeviceConfig) -> None:
         """Take over what the ConfigMap of the device plugins says."""
         if self.devices.set_config(config):
             self._follow_devices()
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()
 
     def has_its_devices(self, member: Member) -> bool:
         """Whether the member with a place has devices there, or asks for none."""
@@ -268,26 +253,10 @@ class ClusterCache:
             return True
         return self.devices.decision(member.pod.uid, now=0.0) is not None
 
-    def _device_occupant(self, holder: str) -> DeviceOccupant | None:
-        """The pod or slot that asks for devices."""
-        member = self.members.get(PodUid(holder))
-        kept = None if member is not None else self.slots.find(holder)
-        if kept is not None:
-            group, slot = kept
-            asked = slot.shape.devices
-            return None if asked is None else DeviceOccupant(asked, group.key)
-        pod = self.pods.pod(PodUid(holder))
-        if pod is None or pod.shape.devices is None:
-            return None
-        group_key = NO_GROUP if member is None else member.group
-        said = pod.annotations if pod.node else None
-        return DeviceOccupant(pod.shape.devices, group_key, said, ours=member is not None)
-
     def _follow_devices(self) -> None:
         names = (each.resources for each in self.device_claims.classes.values())
         if self.node_usage.set_devices(self.devices.unlisted.union(*names)):
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()
 
     # --- events: groups and the rest -------------------------------------------------------------
 
@@ -396,5 +365,4 @@ class ClusterCache:
         self.registry.limit_by_node_groups(name, limited=False)
         if self.queues.pop(name, None) is not None:
             self.giving_up.discard(name)
-            self.signals.note_dirty()
-            self.registry.look_again()
+            self._look_again()

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from app.model.reason import Cause
 from app.wire.unstructured import Object, name, spec, status
 
-OF_VOLUMES = frozenset({Cause.SCHEDULER_REFUSES, Cause.VETOED, Cause.IN_PREBIND, "Unschedulable"})
+OF_VOLUMES = frozenset(
+    {Cause.SCHEDULER_REFUSES, Cause.VETOED, Cause.VOLUMES, Cause.IN_PREBIND, "Unschedulable"}
+)
 """Reasons that a claim may be behind."""
 
 

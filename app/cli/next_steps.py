@@ -31,6 +31,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "(kubectl get numatopologies --output=yaml)",
     "Devices": "wait for pods with devices to end, ask for less of each, or compare the types and "
     "UUIDs that its annotations name with what the nodes list (docs/devices.md)",
+    "Volumes": "compare its claims with what there is (kubectl get pvc,pv,storageclass,csinode), "
+    "or wait for pods with volumes to end (docs/volumes.md)",
     "NoDomain": "wait for jobs in the domain named to end, or allow a higher tier "
     "(networkTopology.highestTierAllowed)",
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "

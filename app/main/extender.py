@@ -118,7 +118,10 @@ class ExtenderProcess:
         if settings.leader_elect:
             kinds.append(lease_kind(settings.leader_elect_resource_namespace))
         self._informers = Informers(
-            kinds, connection=config.load(settings.kubeconfig), feed=self._parts.feed
+            kinds,
+            connection=config.load(settings.kubeconfig),
+            feed=self._parts.feed,
+            listed=self._parts.feed.note_listed,
         )
 
     async def run(self, listener: socket.socket, bind: Bind, stopping: asyncio.Event) -> None:

@@ -44,6 +44,14 @@ from app.wire.objects.policies import (
     decode_quota,
 )
 from app.wire.objects.queues import decode_queue
+from app.wire.objects.volumes import (
+    decode_claim,
+    decode_csi_driver,
+    decode_csi_node,
+    decode_storage_capacity,
+    decode_storage_class,
+    decode_volume,
+)
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +64,7 @@ _LEASE_SILENCE_S = 5.0
 """A leader renews its Lease every 2 s, and it ends after 15 s: were a dead connection noticed any
 later, we would stand by while our kube-scheduler leads. A watch that fails is tried twice by then.
 """
+_STORAGE = "/apis/storage.k8s.io/v1"
 SCHEDULING = "/apis/scheduling.volcano.sh/v1beta1"
 
 
@@ -86,6 +95,15 @@ class WatchedKind:
         both = {"fieldSelector": self.fields, "labelSelector": self.labels}
         return {name: value for name, value in both.items() if value}
 
+
+_VOLUMES: tuple[tuple[str, Decode], ...] = (
+    ("/api/v1/persistentvolumeclaims", decode_claim),
+    ("/api/v1/persistentvolumes", decode_volume),
+    (f"{_STORAGE}/storageclasses", decode_storage_class),
+    (f"{_STORAGE}/csidrivers", decode_csi_driver),
+    (f"{_STORAGE}/csinodes", decode_csi_node),
+    (f"{_STORAGE}/csistoragecapacities", decode_storage_capacity),
+)
 
 KINDS: tuple[WatchedKind, ...] = (
     WatchedKind("nodes", "/api/v1/nodes", decode_node),
@@ -127,6 +145,10 @@ KINDS: tuple[WatchedKind, ...] = (
         "/apis/topology.volcano.sh/v1alpha1/hypernodes",
         decode_hyper_node,
         optional=True,
+    ),
+    *(
+        WatchedKind(path.rpartition("/")[2], path, decode, optional=True)
+        for path, decode in _VOLUMES
     ),
 )
 
@@ -213,8 +235,17 @@ class Sink(Protocol):
 class Informers:
     """The informer threads of a process; start and stop them together."""
 
-    def __init__(self, kinds: Sequence[WatchedKind], *, connection: Connection, feed: Sink) -> None:
+    def __init__(
+        self,
+        kinds: Sequence[WatchedKind],
+        *,
+        connection: Connection,
+        feed: Sink,
+        listed: Callable[[str, bool], object] = lambda _kind, _served: None,
+    ) -> None:
+        """``listed`` is told of each listing, and whether the API server gave one."""
         self._feed = feed
+        self._listed = listed
         self._connection = connection
         self._mailbox: Mailbox[Item] = Mailbox(asyncio.get_running_loop(), self._deliver)
         self._informers = {kind.name: self._informer(kind) for kind in kinds}
@@ -284,8 +315,9 @@ class Informers:
                     _take_in(feed.upsert, kind, obj)
             case ListStarted():
                 feed.begin_listing(kind)
-            case ListDone():
+            case ListDone(version):
                 feed.end_listing(kind)
+                self._listed(kind, bool(version))
                 self._delivered.add(kind)
                 if not self.unsynced():
                     self.synced.set()

@@ -43,6 +43,7 @@ class Cause(StrEnum):
     NODE_LOAD = "NodeLoad"
     NUMA = "NumaTopology"
     DEVICES = "Devices"
+    VOLUMES = "Volumes"
     VETOED = "Vetoed"
     SCHEDULER_REFUSES = "SchedulerRefuses"
     IN_PREBIND = "InPreBind"
@@ -64,6 +65,7 @@ NODES_MAY_HELP = frozenset(
         Cause.NODE_LOAD,
         Cause.NUMA,
         Cause.DEVICES,
+        Cause.VOLUMES,
         Cause.VETOED,
         Cause.CLUSTER_OVERUSED,
         Cause.QUEUE_OVERUSED,

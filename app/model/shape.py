@@ -162,6 +162,32 @@ class PodClaims:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimSpec:
+    """What a PersistentVolumeClaim asks for; ``size`` in bytes.
+
+    ``storage_class`` None: the default one. ``block``: a device without a file system.
+    """
+
+    storage_class: str | None = None
+    size: int = 0
+    modes: tuple[str, ...] = ()
+    block: bool = False
+    selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeAsk:
+    """The volumes that a pod uses.
+
+    ``claims`` are keys (``namespace/name``) of claims that exist without it, sorted. ``own`` are
+    claims that are made for no other pod.
+    """
+
+    claims: tuple[str, ...] = ()
+    own: tuple[ClaimSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PodShape:
     """Everything a node must offer. ``requests`` always holds ``pods: 1``.
 
@@ -194,6 +220,8 @@ class PodShape:
     """Nodes of revocable zones take the pod (the plugin ``tdm``)."""
     claims: PodClaims | None = None
     """The devices that it claims; None: none. ``requests`` has them once the claims are known."""
+    volumes: VolumeAsk | None = None
+    """The volumes that it uses by claims; None: none."""
 
     def fits_like(self, other: "PodShape") -> bool:
         """Whether room kept for ``other`` serves it: the same requests and the same hard rules.
@@ -212,6 +240,7 @@ class PodShape:
             and self.devices == other.devices
             and self.bears_revocation == other.bears_revocation
             and self.claims == other.claims
+            and self.volumes == other.volumes
         )
 
     @property

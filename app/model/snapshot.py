@@ -24,6 +24,7 @@ from app.model.plan import Collected
 from app.model.resources import Matrix, ResourceAxis, Vector
 from app.model.running import NOT_ASKED, Running
 from app.model.shape import HostPort, PodShape
+from app.model.volumes import NO_VOLUMES, Volumes
 from app.model.workload import Namespace, Queue, Quota
 
 
@@ -188,6 +189,7 @@ class Snapshot:
     devices_taken: Mapping[PodUid, tuple[DevicesTaken, ...]] = field(default_factory=dict)
     """What pods have of these; they give it back when they go."""
     device_config: DeviceConfig = DEFAULT_DEVICES
+    volumes: Volumes = NO_VOLUMES
     loads: Mapping[NodeName, NodeLoad] = field(default_factory=dict)
     """How busy nodes are, as far as that was measured; filled only where a plugin asks for it."""
     quotas: tuple[Quota, ...] = ()

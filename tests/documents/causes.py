@@ -136,8 +136,12 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         "No node has the devices free that the pod shares with others. See [Devices](devices.md).",
         _said(Cause.DEVICES, "8 GiB asked of a GPU; 3 GPUs have 4 GiB free, none more"),
     ),
+    Cause.VOLUMES: (
+        "No node can have the volumes of the pod. See [Volumes](volumes.md).",
+        _said(Cause.VOLUMES, "node n1: 3 of 16 volumes of csi.example.com free; 4 asked"),
+    ),
     Cause.VETOED: (
-        "A filter of kube-scheduler, such as one for volumes or devices, refused the node that the "
+        "A filter of kube-scheduler, such as one for devices of DRA, refused the node that the "
         "planner had chosen, and no other node has room.",
         _nodes(
             Cause.VETOED,

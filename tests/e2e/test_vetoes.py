@@ -1,8 +1,12 @@
-"""What only the stock scheduler knows, volumes here: the plan learns it and goes elsewhere."""
+"""What only the stock scheduler knows: the plan learns it and goes elsewhere.
+
+Here that is where volumes are, which the configuration tells the planner not to look at.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,19 +16,21 @@ from tests.clusters.client import Object
 from tests.clusters.place import Place
 from tests.clusters.resources import VOLUMES
 from tests.clusters.rig import Setting, Stage
-from tests.e2e.settings import HASTY
+from tests.e2e.settings import HASTY, ROOT
 
 pytestmark = pytest.mark.real
 
 HOST = "kubernetes.io/hostname"
 
 
-FORGETFUL = Setting(flags=("--veto-time=0",))
+CONF = ROOT / "tests" / "e2e" / "stock-volumes.conf"
+UNKNOWING = replace(HASTY, conf=CONF)
+FORGETFUL = Setting(flags=("--veto-time=0",), conf=CONF)
 
 
 @pytest.fixture
 def place(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Place]:
-    with Place(stage.rig(getattr(request, "param", HASTY))) as made:
+    with Place(stage.rig(getattr(request, "param", UNKNOWING))) as made:
         yield made
         made.api.delete(VOLUMES, made.name)
 

@@ -47,7 +47,10 @@ class Rig:
         )
         self._changed = asyncio.Event()
         self.informers = Informers(
-            EVERYTHING, connection=load(server.kubeconfig(folder)), feed=self.feed
+            EVERYTHING,
+            connection=load(server.kubeconfig(folder)),
+            feed=self.feed,
+            listed=self.feed.note_listed,
         )
 
     def _settled(self, _groups: object) -> None:
@@ -210,6 +213,21 @@ def test_a_cluster_without_device_classes_is_not_waited_for(tmp_path: Path) -> N
     with ScriptedServer() as server:
         serve(server, pods=[page([], version=1)], watches=[watch()])
         server.on("GET", "/apis/resource.k8s.io/v1/deviceclasses", failure(404))
+        follow(server, tmp_path, story)
+
+
+@pytest.mark.parametrize(("status", "known"), [(200, True), (403, False), (404, False)])
+def test_volumes_are_known_where_claims_may_be_read(
+    tmp_path: Path, status: int, *, known: bool
+) -> None:
+    async def story(rig: Rig) -> None:
+        await rig.informers.synced.wait()
+        assert rig.cache.volumes.volumes().storage.known is known
+
+    with ScriptedServer() as server:
+        serve(server, pods=[page([], version=1)], watches=[watch()])
+        if status != 200:
+            server.on("GET", "/api/v1/persistentvolumeclaims", failure(status))
         follow(server, tmp_path, story)
 
 

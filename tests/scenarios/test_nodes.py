@@ -132,8 +132,8 @@ def test_a_pod_waits_for_the_claim_that_it_names(place: Place) -> None:
         "False",
         says='persistentvolumeclaim "nope" not found. not found',
     )
-    refused = "kube-scheduler refuses pod"
-    place.wait_condition("data", "Reserved", reason="SchedulerRefuses", says=refused)
+    why = f"claim {place.name}/nope does not exist"
+    place.wait_condition("data", "Reserved", "False", reason="Volumes", says=why)
 
 
 def test_a_pod_waits_until_the_claim_that_it_names_is_bound(place: Place) -> None:
@@ -157,7 +157,8 @@ def test_a_pod_waits_until_the_claim_that_it_names_is_bound(place: Place) -> Non
         "False",
         says="0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
     )
-    place.wait_condition("data", "Reserved", reason="SchedulerRefuses")
+    why = f"StorageClass none-such of claim {place.name}/data does not exist"
+    place.wait_condition("data", "Reserved", "False", reason="Volumes", says=why)
     assert not place.bound("data")
 
 

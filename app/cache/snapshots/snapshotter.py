@@ -105,6 +105,7 @@ class Snapshotter:
             devices=cache.devices.nodes(),
             devices_taken=cache.devices.taken() if running else {},
             device_config=cache.devices.config,
+            volumes=cache.volumes.volumes(),
             domains=cache.network.domains(table),
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),

@@ -32,7 +32,7 @@ class NodeSelectors:
             [Requirement(key, Operator.IN, (value,)) for key, value in shape.node_selector]
         )
         if shape.required_terms is not None:
-            mask &= self._any_of(shape.required_terms)
+            mask &= self.any_of(shape.required_terms)
         return mask
 
     def preferred(self, shape: PodShape, *, among: Mask) -> Scores | None:
@@ -45,7 +45,8 @@ class NodeSelectors:
         best = raw.max(where=among, initial=0.0)
         return raw * (FULL_SCORE / best) if best > 0 else None
 
-    def _any_of(self, terms: Sequence[NodeTerm]) -> Mask:
+    def any_of(self, terms: Sequence[NodeTerm]) -> Mask:
+        """The nodes that at least one of ``terms`` matches."""
         mask = np.zeros(len(self.labels), dtype=np.bool_)
         for term in terms:
             mask |= self._matching(term)

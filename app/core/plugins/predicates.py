@@ -1,6 +1,7 @@
 """predicates: which of the node rules are on; the rules themselves are placement's."""
 
 from app.core.arguments import Arguments
+from app.core.placement.volume_rules import ReachByTable, VolumeRules
 from app.core.policy import Hooks, OpenPlugin, Predicates, Session
 from app.model.conf import PluginConf
 
@@ -19,8 +20,21 @@ def configure(conf: PluginConf) -> OpenPlugin:
         pod_affinity=switch("PodAffinity"),
         topology_spread=switch("PodTopologySpread"),
     )
+    binding, zone = switch("VolumeBinding"), switch("VolumeZone")
+    limits, reach = switch("NodeVolumeLimits"), ReachByTable()
 
-    def open_(_session: Session) -> Hooks:
-        return Hooks(predicates=predicates)
+    def open_(session: Session) -> Hooks:
+        volumes = VolumeRules(
+            session.ledger,
+            reach.of(session.ledger.snapshot.table),
+            binding=binding,
+            zone=zone,
+            limits=limits,
+        )
+        return Hooks(
+            predicates=predicates,
+            node_rules=volumes.rules or None,
+            place_class=volumes.place_class,
+        )
 
     return open_

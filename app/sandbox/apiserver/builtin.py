@@ -68,7 +68,12 @@ _GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
     ("scheduling.k8s.io", "v1"): (
         _Row("priorityclasses", "PriorityClass", "pc", namespaced=False),
     ),
-    ("storage.k8s.io", "v1"): (_Row("storageclasses", "StorageClass", "sc", namespaced=False),),
+    ("storage.k8s.io", "v1"): (
+        _Row("csidrivers", "CSIDriver", namespaced=False),
+        _Row("csinodes", "CSINode", namespaced=False),
+        _Row("csistoragecapacities", "CSIStorageCapacity"),
+        _Row("storageclasses", "StorageClass", "sc", namespaced=False),
+    ),
     ("coordination.k8s.io", "v1"): (_Row("leases", "Lease"),),
     ("discovery.k8s.io", "v1"): (_Row("endpointslices", "EndpointSlice"),),
     ("admissionregistration.k8s.io", "v1"): (

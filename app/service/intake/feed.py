@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.cache.cluster import ClusterCache
+from app.cache.nodes.volumes import VolumeUsage
 from app.kit.listings import Listings
 from app.model.device_families import DEFAULT_DEVICES
 from app.model.ids import GroupKey, PodUid
@@ -51,6 +52,7 @@ class KindFeed:
 
 Settled = Callable[[Iterable[GroupKey]], None]
 
+_CLAIMS = "persistentvolumeclaims"
 MALFORMED_KEPT = 200
 """For ``/debug``; all of them are counted."""
 
@@ -99,6 +101,11 @@ class Feed:
         self._listings.begin(kind)
         if kind_of(kind) == "pods":
             self._observed[kind] = self._cache.pods.observed(kind.partition("/")[2])
+
+    def note_listed(self, kind: str, served: bool, /) -> None:
+        """Note a listing of ``kind``; not ``served``: there is no such kind, or none for us."""
+        if kind == _CLAIMS:
+            self._cache.volumes.set_known(known=served)
 
     def end_listing(self, kind: str) -> None:
         """Complete the listing of ``kind``: drop what was not in it.
@@ -174,6 +181,7 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             cache.device_claims.drop_template,
             lambda each: each.key,
         ),
+        **_kinds_of_volumes(cache.volumes),
         "hypernodes": KindFeed(cache.set_hyper_node, cache.drop_hyper_node, lambda each: each.name),
         "numatopologies": KindFeed(cache.set_numa, cache.numa.drop_topology, lambda n: n.name),
         "deviceconfigs": KindFeed(
@@ -189,5 +197,20 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             cache.device_claims.drop_job,
             lambda job: job.uid,
             by_uid=True,
+        ),
+    }
+
+
+def _kinds_of_volumes(volumes: VolumeUsage) -> dict[str, KindFeed]:
+    return {
+        _CLAIMS: KindFeed(volumes.set_claim, volumes.drop_claim, lambda each: each.key),
+        "persistentvolumes": KindFeed(
+            volumes.set_volume, volumes.drop_volume, lambda each: each.name
+        ),
+        "storageclasses": KindFeed(volumes.set_class, volumes.drop_class, lambda each: each.name),
+        "csidrivers": KindFeed(volumes.set_driver, volumes.drop_driver, lambda each: each.name),
+        "csinodes": KindFeed(volumes.set_csi_node, volumes.drop_csi_node, lambda each: each.name),
+        "csistoragecapacities": KindFeed(
+            volumes.set_capacity, volumes.drop_capacity, lambda each: each.key
         ),
     }

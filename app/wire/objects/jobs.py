@@ -4,6 +4,7 @@ Room can then be kept for tasks that have no pod yet with each task's own reques
 average of the group's.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from msgspec import Raw, Struct, field
@@ -36,10 +37,15 @@ class _TaskJson(Struct, gc=False):
     template: _TemplateJson | None = None
 
 
+class _VolumeJson(Struct, rename="camel", gc=False):
+    volume_claim_name: str | None = None
+
+
 class _SpecJson(Struct, rename="camel", gc=False):
     queue: str | None = None
     priority_class_name: str | None = None
     tasks: list[_TaskJson] | None = None
+    volumes: list[_VolumeJson] | None = None
 
 
 class _JobJson(Struct, gc=False):
@@ -59,12 +65,13 @@ def decode_job(text: Bytes) -> JobTemplate:
     queue, priority_class = spec.queue or DEFAULT_QUEUE, spec.priority_class_name or ""
     roles: dict[str, Template] = {}
     own = meta.annotations(json.metadata.annotations)
+    claims = [each.volume_claim_name for each in spec.volumes or () if each.volume_claim_name]
     of_job = {key: own[key] for key in (REVOCABLE_ZONE, PREEMPTABLE) if key in own}
     for index, task in enumerate(spec.tasks or ()):
         role = task.name or f"default{index}"
         given = pod_labels(job=job, namespace=namespace, queue=queue, task=role)
         where = f"spec.tasks[{index}].template.spec"
-        made = _made(task, given, of_job, namespace=namespace, at=where)
+        made = _made(task, given, of_job, claims=claims, namespace=namespace, at=where)
         if made is not None:
             named = made.priority_class or priority_class
             roles[role] = replace(made, priority_class=named)
@@ -81,10 +88,14 @@ def _made(
     given: dict[str, str],
     of_job: dict[str, str],
     *,
+    claims: Sequence[str],
     namespace: str,
     at: str,
 ) -> Template | None:
-    """The template of a task; ``given`` are labels, ``of_job`` annotations that all pods get."""
+    """The template of a task; ``given`` are labels, ``of_job`` annotations that all pods get.
+
+    ``claims`` are those of the job that its pods use.
+    """
     template = task.template
     if template is None or template.spec is None:
         return None
@@ -100,6 +111,7 @@ def _made(
             numa_policy=task.topology_policy or said.get(NUMA_POLICY, ""),
             choosing=containers.choosing(said),
             bears_revocation=bears_revocation({**said, **of_job}),
+            claims=claims,
         )
     except DecodeError as error:
         raise DecodeError(f"{at}.{error.path}", error.message) from error

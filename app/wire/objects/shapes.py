@@ -7,7 +7,7 @@ belong to the key only when rules about other pods look at them, what a kubelet 
 the pod is resized.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Raw, Struct
@@ -16,7 +16,7 @@ from app.model.amounts import Amounts
 from app.model.ids import NodeName
 from app.model.numa import NumaPolicy
 from app.model.pod import GATE, QUEUE_GATE
-from app.model.shape import PodClaim, PodClaims, PodShape, Toleration
+from app.model.shape import PodClaim, PodClaims, PodShape, Toleration, VolumeAsk
 from app.wire.errors import Reader
 from app.wire.interning import Interned
 from app.wire.objects import affinity, containers, numatopologies, pod_terms
@@ -24,6 +24,7 @@ from app.wire.objects.affinity import AffinityRules
 from app.wire.objects.containers import ContainerJson, Containers
 from app.wire.objects.meta import ABSENT, labels
 from app.wire.objects.resizes import Resize
+from app.wire.objects.volumes import VolumeJson, volume_ask
 
 _TOLERATIONS_AT: Final = "spec.tolerations"
 _SELECTOR_AT: Final = "spec.nodeSelector"
@@ -57,6 +58,7 @@ class SpecJson(Struct, rename="camel", gc=False):
     resource_claims: Raw = ABSENT
     containers: list[ContainerJson] | None = None
     init_containers: list[ContainerJson] | None = None
+    volumes: list[VolumeJson] | None = None
 
 
 class _PodClaimJson(Struct, rename="camel", gc=False):
@@ -90,11 +92,13 @@ def shape(
     numa_policy: str = "",
     choosing: containers.Choosing = (),
     bears_revocation: bool = False,
+    claims: Iterable[str] = (),
 ) -> tuple[PodShape, NodeName]:
     """The shape of a pod, and the node that it is pinned to.
 
     ``numa_policy`` is its annotation :data:`~app.model.numa.NUMA_POLICY`, ``choosing`` are those by
     which it chooses devices. ``bears_revocation``: it may be on nodes of revocable zones.
+    ``claims``: it will use these claims, though its spec does not name them.
     """
     pinned, rules = affinity.affinity(spec.affinity)
     spread_text = bytes(spec.topology_spread_constraints)
@@ -104,6 +108,7 @@ def shape(
     gated = GATE in gates or QUEUE_GATE in gates
     claims_text = bytes(spec.resource_claims)
     claiming = namespace if claims_text not in _NO_LIST else None
+    asked = volume_ask(spec.volumes, namespace=namespace, besides=claims)
     key = (
         rules,
         gated,
@@ -120,6 +125,7 @@ def shape(
         bears_revocation,
         claiming,
         claims_text,
+        asked,
         *_container_key(spec.containers),
         None,
         *_container_key(spec.init_containers),
@@ -136,6 +142,7 @@ def shape(
             policy=numatopologies.numa_policy(numa_policy),
             choosing=choosing,
             bears_revocation=bears_revocation,
+            volumes=asked,
         )
         known = _by_text.keep(key, _by_value.keep(made, made))
     return known, pinned
@@ -159,6 +166,7 @@ def _made(
     policy: NumaPolicy,
     choosing: containers.Choosing,
     bears_revocation: bool,
+    volumes: VolumeAsk | None,
 ) -> PodShape:
     inside = Containers(spec.containers or [], spec.init_containers or [])
     pods = affinity.pod_rules(rules, namespace=namespace, labels=pod_labels)
@@ -182,6 +190,7 @@ def _made(
         devices=containers.device_ask(inside, choosing),
         bears_revocation=bears_revocation,
         claims=_claims(spec.resource_claims, namespace),
+        volumes=volumes,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,11 +21,14 @@ from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
 from app.model.shape import LabelSelector
 from app.model.topology import HyperNode
+from app.model.volumes import CsiDriver, StorageCapacity
 from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Quota
 from app.service.activity import Activity
 from app.service.intake.feed import MALFORMED_KEPT, Feed
 from tests.builders import make_amounts, make_node, make_pod, make_queue, make_shape
 from tests.device_claims import asks, claim, template
+from tests.volumes import FAST, limit, volume
+from tests.volumes import claim as volume_claim
 
 KEY = group_key("default", "g")
 
@@ -109,6 +113,10 @@ class Case:
     uid: str = ""
 
 
+def _is_stored(attribute: str, name: str, rig: Rig) -> bool:
+    return name in getattr(rig.cache.volumes.volumes().storage, attribute)
+
+
 CASES = (
     Case("nodes", make_node("n"), "n", lambda r: "n" in r.cache.node_usage.nodes),
     Case("pods", make_pod("p"), "default/p", lambda r: "uid-p" in r.cache.members, uid="uid-p"),
@@ -190,6 +198,22 @@ CASES = (
         ("config", DeviceConfig(hami_core=True)),
         "config",
         lambda r: r.cache.devices.config.hami_core,
+    ),
+    *(
+        Case(kind, value, name, partial(_is_stored, attribute, name))
+        for kind, attribute, value, name in (
+            ("persistentvolumeclaims", "claims", volume_claim("c"), "default/c"),
+            ("persistentvolumes", "volumes", volume("pv"), "pv"),
+            ("storageclasses", "classes", FAST, "fast"),
+            ("csidrivers", "drivers", CsiDriver("d"), "d"),
+            ("csinodes", "nodes", limit("n", 1), "n"),
+            (
+                "csistoragecapacities",
+                "capacities",
+                StorageCapacity("ns/s", "fast", None),
+                "ns/s",
+            ),
+        )
     ),
     Case(
         "leases",
