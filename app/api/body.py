@@ -1,15 +1,19 @@
 """Reading request bodies within the limit, and answering JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
-from app.api.services import MAX_BODY
+from app.model.viewer import Viewer
+from app.service.telling.hiding import hidden_in
 
 JSON = "application/json"
+
+MAX_BODY = 32 * 1024 * 1024
+"""Bytes; a Filter call with 5,000 full node objects has about 20 MiB."""
 
 _LONGEST_REASON = 500
 """Characters; what was sent is quoted in reasons."""
@@ -44,6 +48,13 @@ def _too_large(size: int) -> BadRequest:
     return BadRequest(f"body of {size} bytes is over the limit of {MAX_BODY}", status=413)
 
 
+def json_for(viewer: Viewer, value: Any, *, namespaces: Collection[str]) -> Response:
+    """An answer as :func:`json_value`; for a tenant without names of other ``namespaces``."""
+    if viewer.namespace is not None:
+        value = hidden_in(value, own=viewer.namespace, namespaces=namespaces)
+    return json_value(value)
+
+
 def json_bytes(body: bytes) -> Response:
     """An answer that is encoded already."""
     return Response(body, media_type=JSON)
@@ -63,7 +74,8 @@ def refusals(why: Mapping[int | str, str]) -> dict[int | str, dict[str, Any]]:
 async def refuse(_request: Request, error: Exception) -> Response:
     """BadRequest as plain text, one line of bounded length whatever was sent."""
     status = error.status if isinstance(error, BadRequest) else 400
-    return _one_line(str(error), status=status)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return _one_line(str(error), status=status, headers=headers)
 
 
 async def refuse_http(_request: Request, error: Exception) -> Response:

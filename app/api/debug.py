@@ -3,12 +3,13 @@
 import asyncio
 from typing import Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
 from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
 from app.cache.gangs.groups import Group
 from app.core.figures import QueueFigures
+from app.kit.shared import Shared
 from app.model.ids import QueueName
 from app.model.resources import ResourceAxis, Vector
 from app.service.ports import WriteError
@@ -24,8 +25,11 @@ _MANY_NODES: Final = 1_000
 
 def debug_router(services: ExtenderServices) -> APIRouter:
     """``/debug/*``."""
-    router = APIRouter(prefix="/debug", tags=["debug"])
+    router = APIRouter(
+        prefix="/debug", tags=["debug"], dependencies=[Depends(services.access.operator)]
+    )
     cache, planning = services.cache, services.planning
+    audit = Shared(services.audit)
 
     @router.get("/snapshot")
     async def snapshot() -> Response:
@@ -78,7 +82,7 @@ def debug_router(services: ExtenderServices) -> APIRouter:
     async def ledger() -> Response:
         """Compare what is counted with a fresh listing of the API server."""
         try:
-            return json_value(await services.audit())
+            return json_value(await audit.get())
         except WriteError as error:
             raise BadRequest(str(error), status=502) from error
 

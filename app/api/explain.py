@@ -1,11 +1,11 @@
 """Why pods and groups wait, and where room is kept: for people, and for the job controller."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
-from app.api.body import BadRequest, json_value, refusals
+from app.api.body import BadRequest, json_for, json_value, refusals
 from app.api.services import ExtenderServices
 from app.core.ordering import LinePosition
 from app.model.ids import GroupKey, group_key
@@ -13,6 +13,7 @@ from app.model.workload import GroupPhase
 from app.service.activity import Activity
 from app.service.cycle.advising import Advice, advise
 from app.service.cycle.beyond_minimum import bearable_beyond
+from app.service.telling.evicting import VictimView
 from app.service.telling.explanations import Story, explain_group, slots_to_pin
 
 _REFUSALS = refusals(
@@ -49,14 +50,17 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         tags=["explain"],
         responses=_REFUSALS | {200: {"model": Story}},
     )
-    async def explain(namespace: str, name: str) -> Response:
+    async def explain(request: Request, namespace: str, name: str) -> Response:
         """Why a PodGroup or a pod waits, with numbers. 503 where another replica decides."""
+        viewer = await services.access.tenant(request, namespace)
         _require_lead(activity)
         key = _key_of(services, namespace, name)
         story = explain_group(cache, services.reasons, key, queries=planning.queries)
         if story is None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
-        return json_value(story)
+        if viewer.namespace is not None:
+            story = _of_tenant(story, viewer.namespace)
+        return json_for(viewer, story, namespaces=cache.namespaces)
 
     @router.get(
         "/plan/{namespace}/{podgroup}",
@@ -91,11 +95,12 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         tags=["explain"],
         responses=_REFUSALS | {200: {"model": LinePosition}},
     )
-    async def line(namespace: str, name: str) -> Response:
+    async def line(request: Request, namespace: str, name: str) -> Response:
         """Where a group that waits stands in the line of its queue, and what orders it.
 
         503 where another replica decides.
         """
+        viewer = await services.access.tenant(request, namespace)
         _require_lead(activity)
         key = _key_of(services, namespace, name)
         gang = cache.registry.view(key) if key in cache.registry.pending else None
@@ -103,18 +108,20 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
             known = key in cache.groups
             why = "does not wait, or is set aside" if known else "is not known"
             raise BadRequest(f"{namespace}/{name} {why}", status=404)
-        return json_value(planning.queries.line_position(gang))
+        position = planning.queries.line_position(gang)
+        return json_for(viewer, position, namespaces=cache.namespaces)
 
     @router.get(
         "/advice/{namespace}/{name}",
         tags=["explain"],
         responses=_REFUSALS | {200: {"model": Advice}},
     )
-    async def advice(namespace: str, name: str) -> Response:
+    async def advice(request: Request, namespace: str, name: str) -> Response:
         """Single changes that would let a PodGroup or a pod run now, each tried by the planner.
 
         Nothing is changed. 503 where another replica decides.
         """
+        viewer = await services.access.tenant(request, namespace)
         _require_lead(activity)
         key = _key_of(services, namespace, name)
         group = cache.groups.get(key)
@@ -122,7 +129,22 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         refusal = services.reasons.of(group)
         found = await advise(planning.simulations, key, refusal) if refusal is not None else None
-        return json_value(found or Advice((), tried=0, complete=True))
+        told = found or Advice((), tried=0, complete=True)
+        return json_for(viewer, told, namespaces=cache.namespaces)
+
+
+def _of_tenant(story: Story, namespace: str) -> Story:
+    """Without UIDs of others' pods, and without certificates, which name all that was seen."""
+
+    def told(victim: VictimView) -> VictimView:
+        is_own = victim.pod.startswith(f"{namespace}/")
+        return victim if is_own else replace(victim, uid="")
+
+    evictions = tuple(
+        replace(each, certificate={}, victims=tuple(map(told, each.victims)))
+        for each in story.evictions
+    )
+    return replace(story, evictions=evictions)
 
 
 def _require_lead(activity: Activity) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.body import BadRequest, json_bytes, read_body, refusals
+from app.api.body import MAX_BODY, BadRequest, json_bytes, read_body, refusals
 from app.api.scheduler_types import BODIES, request_body
-from app.api.services import MAX_BODY, ExtenderServices
+from app.api.services import ExtenderServices
 from app.model.ids import NodeName
 from app.service.calls.binding import BindCall, Gone
 from app.service.calls.filtering import (

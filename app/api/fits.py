@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
-from app.api.body import BadRequest, json_value, refusals
+from app.api.body import BadRequest, json_for, refusals
 from app.api.imagined import CannotImagine, imagined
 from app.api.services import ExtenderServices
 from app.cache.gangs.imagined import UnknownResource
 from app.core.texts import describe
 from app.model.ids import QueueName
-from app.service.cycle.fitting import MOST, largest
+from app.service.cycle.fitting import MOST, Largest, largest
 from app.service.cycle.simulations import NewGroup, TooMany
 from app.wire.errors import DecodeError
 from app.wire.kinds import JOBS
@@ -53,11 +53,14 @@ def fits_router(services: ExtenderServices) -> APIRouter:
     activity = planning.leadership.activity
 
     @router.get("/fits", tags=["ask"], responses=_REFUSALS | {200: {"model": Fits}})
-    async def fits(request: str, queue: str = "default", namespace: str = "default") -> Response:
+    async def fits(
+        asking: Request, request: str, queue: str = "default", namespace: str = "default"
+    ) -> Response:
         """The largest gang of equal pods that would start now. Nothing is decided.
 
         ``request`` is that of one pod: ``cpu=4,memory=8Gi``. 503 where another replica decides.
         """
+        viewer = await services.access.tenant(asking, namespace)
         if not activity.active:
             raise BadRequest("; ".join(activity.notices), status=503)
         if QueueName(queue) not in cache.queues:
@@ -80,12 +83,16 @@ def fits_router(services: ExtenderServices) -> APIRouter:
             raise BadRequest(str(error), status=404) from None
         except TooMany as error:
             raise BadRequest(str(error), status=429) from None
-        places = () if found.fate is None else found.fate.places
-        nodes = Counter(str(place.node) for place in places)
-        text = "" if found.refusal is None else describe(found.refusal)
-        return json_value(Fits(queue, asked, found.members, dict(sorted(nodes.items())), text))
+        return json_for(viewer, _told(found, queue, asked), namespaces=cache.namespaces)
 
     return router
+
+
+def _told(found: Largest, queue: str, asked: Mapping[str, str]) -> Fits:
+    places = () if found.fate is None else found.fate.places
+    nodes = Counter(str(place.node) for place in places)
+    text = "" if found.refusal is None else describe(found.refusal)
+    return Fits(queue, asked, found.members, dict(sorted(nodes.items())), text)
 
 
 def _request(text: str) -> dict[str, str]:

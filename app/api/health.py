@@ -4,6 +4,7 @@
 for. ``/healthz`` is one of the two.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from fastapi import APIRouter, FastAPI, Response
@@ -11,6 +12,7 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from app.api.body import refusals
+from app.kit.shared import Shared
 
 Unready = Callable[[], Sequence[str]]
 """What the process waits for before it can work; empty: it is ready."""
@@ -28,6 +30,12 @@ def health_router(
     """Routes for probes and scrapers; ``healthz_waits``: ``/healthz`` is ``/readyz``."""
     router = APIRouter(tags=["health"])
 
+    async def written() -> bytes:
+        await asyncio.sleep(0)  # others that ask now have the same page
+        return generate_latest(registry)
+
+    page = Shared(written)
+
     async def livez() -> PlainTextResponse:
         """200 while the event loop turns."""
         return PlainTextResponse("ok\n")
@@ -41,7 +49,7 @@ def health_router(
 
     async def metrics() -> Response:
         """Prometheus text format."""
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(await page.get(), media_type=CONTENT_TYPE_LATEST)
 
     router.add_api_route("/livez", livez, response_class=PlainTextResponse)
     waiting = refusals({503: "what it waits for, a line each"})

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
 from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
@@ -66,7 +66,7 @@ class QueuePreview:
 
 def preview_router(services: ExtenderServices) -> APIRouter:
     """``/preview/*``."""
-    router = APIRouter()
+    router = APIRouter(dependencies=[Depends(services.access.operator)])
     planning = services.planning
     activity = planning.leadership.activity
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
+from app.api.access import Access
 from app.cache.audit import Audit
 from app.cache.cluster import ClusterCache
 from app.service.calls.barrier import Barrier
@@ -14,9 +15,6 @@ from app.service.calls.preemption import Preemption
 from app.service.cycle.parts import PlanningParts
 from app.service.intake.feed import Feed
 from app.service.telling.reasons import Reasons
-
-MAX_BODY = 32 * 1024 * 1024
-"""Bytes; a Filter call with 5,000 full node objects has about 20 MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +38,5 @@ class ExtenderServices:
     notices: Callable[[], Sequence[str]]
     """What an operator should know though it stops nothing (a refused configuration)."""
     metrics: CollectorRegistry
+    access: Access
+    """Who may read what."""

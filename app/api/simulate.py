@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from app.api.body import BadRequest, json_value, read_body, refusals
+from app.api.body import BadRequest, json_for, read_body, refusals
 from app.api.imagined import CannotImagine, Imagining, imagined
 from app.api.services import ExtenderServices
 from app.cache.cluster import ClusterCache
@@ -121,8 +121,9 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
     async def simulate(request: Request) -> Response:
         """What would happen if these objects came, queues were otherwise, or nodes were gone.
 
-        503 where another replica decides.
+        A tenant tries out objects of its namespace only. 503 where another replica decides.
         """
+        await services.access.identified(request)
         if not activity.active:
             raise BadRequest("; ".join(activity.notices), status=503)
         body = await read_body(request)
@@ -130,6 +131,9 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
             said = _read(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadRequest(f"the question cannot be read: {error}") from None
+        viewer = await services.access.tenant(request, said.namespace)
+        if viewer.namespace is not None:
+            _require_own(said, viewer.namespace)
         found = _imagined(said, services.cache, now=services.planning.simulations.clock())
         question = _question(said, found, services.cache)
         try:
@@ -138,9 +142,30 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
             raise BadRequest(f"{error}: a pod that asks for it never runs", status=404) from None
         except TooMany as error:
             raise BadRequest(str(error), status=429) from None
-        return json_value(_told(answer, found.warnings))
+        told = _told(answer, found.warnings)
+        if viewer.namespace is not None:
+            told = _of_tenant(told, viewer.namespace)
+        return json_for(viewer, told, namespaces=services.cache.namespaces)
 
     return router
+
+
+def _require_own(said: SimulationQuestion, namespace: str) -> None:
+    """A tenant asks about its own objects, in the cluster as it is."""
+    if said.set or said.drain or said.conf:
+        raise BadRequest("set, drain and conf are for operators (get debug.pumice.sh)", status=403)
+    for each in said.manifests:
+        metadata = each.get("metadata") if isinstance(each, Mapping) else None
+        named = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+        if named not in (None, "", namespace):
+            why = f"a manifest is of namespace {named}, and you asked as of {namespace}"
+            raise BadRequest(why, status=403)
+
+
+def _of_tenant(told: Simulation, namespace: str) -> Simulation:
+    """Without what becomes of groups of other namespaces."""
+    mine = tuple(each for each in told.others if each.group.startswith(f"{namespace}/"))
+    return replace(told, others=mine)
 
 
 def _imagined(said: SimulationQuestion, cache: ClusterCache, *, now: float) -> Imagining:

@@ -1,6 +1,8 @@
 """Questions to the extender over HTTP, whose answer is a JSON object."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -10,9 +12,20 @@ from app.kube.web_url import is_loopback
 
 Answer = Mapping[str, Any]
 
+TOKEN: Final = "PUMICE_EXTENDER_TOKEN"
+TOKEN_FILE: Final = "PUMICE_EXTENDER_TOKEN_FILE"
+"""What is shown to an extender that is not on this machine: the token, or where it is."""
+
 _DEADLINE_S: Final = 30.0
 _LONGEST: Final = 500
-_CODES: Final = {400: Code.USAGE, 404: Code.NOT_FOUND, 409: Code.REFUSED, 422: Code.REFUSED}
+_CODES: Final = {
+    400: Code.USAGE,
+    401: Code.REFUSED,
+    403: Code.REFUSED,
+    404: Code.NOT_FOUND,
+    409: Code.REFUSED,
+    422: Code.REFUSED,
+}
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -22,6 +35,22 @@ def require(url: str) -> str:
         why = "say where the extender answers: --extender-url or PUMICE_EXTENDER_URL"
         raise CommandFailed(Code.USAGE, why)
     return url.rstrip("/")
+
+
+def _authorization() -> Mapping[str, str]:
+    """The token of the environment, if there is one; CommandFailed where its file is unreadable.
+
+    A file is for tokens that are renewed, as those of service accounts are.
+    """
+    token, path = os.environ.get(TOKEN, ""), os.environ.get(TOKEN_FILE, "")
+    if path and not token:
+        try:
+            token = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise CommandFailed(Code.USAGE, f"{TOKEN_FILE}: {path}: {error}") from error
+    if not (token.isascii() and token.isprintable()):
+        raise CommandFailed(Code.USAGE, f"{path or TOKEN}: this is no token")
+    return {"authorization": f"Bearer {token}"} if token else {}
 
 
 def ask_extender(
@@ -45,7 +74,7 @@ def ask_extender(
             f"{url}{path}",
             params=params or {},
             content=None if question is None else msgspec.json.encode(question),
-            headers={"content-type": "application/json"},
+            headers={"content-type": "application/json", **_authorization()},
             timeout=deadline_s,
             trust_env=not is_loopback(url),  # where proxies stand
         )

@@ -37,6 +37,17 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
     listen_address: Annotated[
         str | None, typer.Option(help="A second address:port, for what only reads.")
     ] = None,
+    anonymous_reads: Annotated[
+        Switch | None,
+        typer.Option(help="Tell readers beyond loopback without a token. (default: false)"),
+    ] = None,
+    token_audience: Annotated[
+        str | None, typer.Option(help="Whom readers' tokens are for. (default: the API server)")
+    ] = None,
+    hide_other_namespaces: Annotated[
+        Switch | None,
+        typer.Option(help="Name no other namespace in conditions and events. (default: false)"),
+    ] = None,
     tls_cert_file: Annotated[Path | None, typer.Option(help="Certificate: serve HTTPS.")] = None,
     tls_private_key_file: Annotated[Path | None, typer.Option(help="Its key.")] = None,
     client_ca_file: Annotated[

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import uvloop
 
+from app.api.access import Access
 from app.api.app import create_app, create_reading_app
 from app.api.extender import Call, extender_calls
 from app.api.services import ExtenderServices
@@ -28,6 +29,7 @@ from app.kube.events import EventRecorder
 from app.kube.unusable import why
 from app.kube.writer import ClusterWriter
 from app.main.adapters.load_reader import LoadReaders
+from app.main.adapters.reviews import ClusterReviews
 from app.main.adapters.slots_here import SlotsHere
 from app.main.clock import steady_clock
 from app.main.collector import collect_seldom, spare_what_is_there
@@ -108,6 +110,10 @@ class ExtenderProcess:
             default_queue=QueueName(settings.default_queue),
         )
         cache = self._parts.cache
+        asks = not settings.anonymous_reads
+        audiences = [settings.token_audience] if settings.token_audience else []
+        reviews = ClusterReviews(client, audiences=audiences) if asks else None
+        self._access = Access(reviews, clock=clock)
         self._loads = LoadFollower(
             cache,
             reader=LoadReaders(client, lambda: cache.node_usage.nodes),
@@ -277,6 +283,7 @@ class ExtenderProcess:
                 *self._loads.notices(),
             ),
             metrics=REGISTRY,
+            access=self._access,
         )
 
     def _unready(self) -> list[str]:

@@ -67,6 +67,7 @@ from app.service.ports import (
     PodLister,
     PodWriter,
 )
+from app.service.telling.hiding import Wording
 from app.service.telling.reasons import Reasons
 
 
@@ -133,6 +134,7 @@ def assemble(
         evictions=planning.evictions,
         limits=limits,
         clock=clock,
+        wording=Wording(cache, hides=limits.hides_other_namespaces),
     )
     status = StatusWriter(
         cache,
@@ -190,7 +192,13 @@ def assemble(
         clock=clock,
     )
     evicting, room = _evicting(
-        cache, planning, ports=ports, activity=activity, limits=limits, clock=clock
+        cache,
+        planning,
+        ports=ports,
+        activity=activity,
+        wording=reasons.wording,
+        limits=limits,
+        clock=clock,
     )
     told = planning.publisher.told
     heirs = Heirs(cache, activity=activity, limits=limits, clock=clock, told=told)
@@ -263,6 +271,7 @@ def _evicting(
     *,
     ports: Ports,
     activity: Activity,
+    wording: Wording,
     limits: Limits,
     clock: Clock,
 ) -> tuple[EvictionWorker, EvictionProgress]:
@@ -271,6 +280,7 @@ def _evicting(
         planning.evictions,
         ports=ports,
         activity=activity,
+        wording=wording,
         limits=limits,
         clock=clock,
         failed=log_failure,

@@ -74,6 +74,8 @@ class Limits:
     A call that waits for a connection could not be told any more that its client is gone.
     """
     writes_in_flight: int = 32
+    hides_other_namespaces: bool = False
+    """Whether conditions and events name no object of another namespace."""
     hint: PlacementHint = PlacementHint.AUTO
     binds_foreign: bool = False
     """Whether pods of other schedulers are bound too, as form C needs it."""

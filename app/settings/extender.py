@@ -22,6 +22,12 @@ class ExtenderSettings(ProcessSettings):
     port: int = Field(default=8890, ge=0, le=65535)
     listen_address: Address = ""
     """A second ``address:port`` for all that changes nothing: slots, reasons, health, metrics."""
+    anonymous_reads: bool = False
+    """Whether reasons and ``/debug`` are told beyond loopback without a token."""
+    token_audience: str = ""
+    """Whom tokens must be meant for; empty: the API server."""
+    hide_other_namespaces: bool = False
+    """Whether conditions and events name no object of another namespace."""
     tls_cert_file: ExistingFile | None = None
     tls_private_key_file: ExistingFile | None = None
     client_ca_file: ExistingFile | None = None
@@ -82,6 +88,7 @@ class ExtenderSettings(ProcessSettings):
             evictions_per_s=self.eviction_rate,
             victim_s=self.eviction_patience,
             protect_above=self.protect_above,
+            hides_other_namespaces=self.hide_other_namespaces,
             hint=self.placement,
             binds_foreign=self.bind_foreign_pods,
         )

@@ -8,11 +8,13 @@ from typing import Any
 
 from httpx2 import ASGITransport, AsyncClient, Response
 
+from app.api.access import Access
 from app.api.app import create_app, create_reading_app
 from app.api.extender import extender_calls
 from app.api.services import ExtenderServices
 from app.telemetry.metrics import REGISTRY
 from tests.service.rig import Rig
+from tests.service.virtual_time import clock
 from tests.wire.manifests import pod as pod_manifest
 
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded"
@@ -51,20 +53,35 @@ class Stand:
 
 
 @asynccontextmanager
-async def stand(rig: Rig | None = None, *, reading: bool = False) -> AsyncIterator[Stand]:
-    """A stand over ``rig``, or over an empty one; ``reading``: at the address for readers."""
+async def stand(
+    rig: Rig | None = None,
+    *,
+    reading: bool = False,
+    access: Access | None = None,
+    client: str = "127.0.0.1",
+    token: str = "",
+) -> AsyncIterator[Stand]:
+    """A stand over ``rig``, or over an empty one; ``reading``: at the address for readers.
+
+    The one who asks is at the address ``client`` and shows the ``token``, if it has one.
+    """
     rig = rig or Rig()
     rig.planning.leadership.deciding.set()
     waits: list[str] = []
-    services = services_of(rig, waits=waits)
+    services = services_of(rig, waits=waits, access=access)
     calls = extender_calls(services)
     app = create_reading_app(services) if reading else create_app(services, calls)
-    transport = ASGITransport(app)
-    async with AsyncClient(transport=transport, base_url="http://extender") as client:
-        yield Stand(client, rig, waits=waits)
+    transport = ASGITransport(app, client=(client, 1))
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    async with AsyncClient(
+        transport=transport, base_url="http://extender", headers=headers
+    ) as asking:
+        yield Stand(asking, rig, waits=waits)
 
 
-def services_of(rig: Rig, *, waits: Sequence[str] = ()) -> ExtenderServices:
+def services_of(
+    rig: Rig, *, waits: Sequence[str] = (), access: Access | None = None
+) -> ExtenderServices:
     """What calls are answered with; ``waits`` is what readiness waits for."""
     parts = rig.parts
     return ExtenderServices(
@@ -80,6 +97,7 @@ def services_of(rig: Rig, *, waits: Sequence[str] = ()) -> ExtenderServices:
         unready=lambda: list(waits),
         notices=parts.configuration.notices,
         metrics=REGISTRY,
+        access=access or Access(None, clock=clock),
     )
 
 

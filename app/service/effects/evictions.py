@@ -36,6 +36,7 @@ from app.service.ports import (
     Reaction,
     WriteError,
 )
+from app.service.telling.hiding import Wording
 from app.telemetry import metrics
 from app.wire.intents import texts_of
 
@@ -80,6 +81,7 @@ class EvictionWorker:
         *,
         ports: Ports,
         activity: Activity,
+        wording: Wording,
         limits: Limits,
         clock: Clock,
         failed: Callable[[Hashable, Exception], None],
@@ -88,6 +90,7 @@ class EvictionWorker:
         self._evictions = evictions
         self._ports = ports
         self._activity = activity
+        self._wording = wording
         self._limits = limits
         self._clock = clock
         self._turn = 0.0
@@ -224,7 +227,8 @@ class EvictionWorker:
     async def _mark(self, begun: BegunEviction, victim: VictimPod) -> None:
         """Tell the pod before, for its job: what we evict is no failure."""
         whom = begun.intent.preemptor
-        text = f"{begun.intent.action} for {whom}" if whom else begun.intent.action.value
+        said = f"{begun.intent.action} for {whom}" if whom else begun.intent.action.value
+        text = self._wording.text(said, namespace=victim.namespace)
         try:
             await self._ports.mark_evicted(victim.namespace, victim.name, uid=victim.uid, text=text)
         except WriteError as error:
@@ -302,7 +306,7 @@ class EvictionWorker:
                 uid=told.uid,
                 event_type=told.event_type,
                 reason=told.reason,
-                message=told.message,
+                message=self._wording.text(told.message, namespace=told.namespace),
             )
         except WriteError as error:
             again_unless_gone(error)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.core.texts import describe
 from app.kit.workqueue import Again, WorkQueue
 from app.model.ids import PodUid
 from app.model.pod import Pod
 from app.model.reason import Cause, Refusal
 from app.service.effects.failed_writes import again_unless_gone
 from app.service.ports import Clock, EventSink, WriteError
+from app.service.telling.hiding import Wording
 
 FAILED = "FailedScheduling"
 FIRST_AFTER_S = 2.0
@@ -52,11 +52,13 @@ class PodEvents:
         self,
         reasons: Reasons,
         *,
+        wording: Wording,
         events: EventSink,
         clock: Clock,
         failed: Callable[[Hashable, Exception], None],
     ) -> None:
         self._reasons = reasons
+        self._wording = wording
         self._events = events
         self._clock = clock
         self._told: dict[PodUid, _Told] = {}
@@ -87,7 +89,7 @@ class PodEvents:
             every_s = AGAIN_EVERY_S if last.cause is refusal.cause else CHANGED_EVERY_S
             if now - last.at < every_s:
                 raise Again("told a while ago", after_s=every_s - (now - last.at))
-        await self._write(pod, describe(refusal))
+        await self._write(pod, self._wording.describe(refusal, namespace=pod.namespace))
         self._told[uid] = _Told(refusal.cause, now)
         await asyncio.sleep(1 / PER_S)
         raise Again("the API server forgets events", after_s=AGAIN_EVERY_S)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, Stage
-from app.core.texts import describe
 from app.kit.workqueue import Again, WorkQueue
 from app.model.ids import GroupKey, PodUid
 from app.model.pod import PLACED_CONDITION, Pod
@@ -76,7 +75,9 @@ class PodReasons:
         self._followed: set[PodUid] = set()
         """Pods whose condition is looked at again."""
         self._work: WorkQueue[PodUid] = WorkQueue(self._follow, failed=failed)
-        self._events = PodEvents(self._reason_on, events=events, clock=clock, failed=failed)
+        self._events = PodEvents(
+            self._reason_on, wording=reasons.wording, events=events, clock=clock, failed=failed
+        )
 
     async def run(self, workers: int) -> None:
         """Work for ever; cancel to stop."""
@@ -144,7 +145,8 @@ class PodReasons:
         if cause is None or told is None or not self._activity.active:
             return  # a missing group is known to a replica that stands by, too
         self._followed.add(uid)
-        text, now = describe(told), self._clock()
+        text = self._reasons.wording.describe(told, namespace=pod.namespace)
+        now = self._clock()
         said = self._said.get(uid)
         if said is None and pod.refused_for == cause:
             said = self._said[uid] = Said(cause, "", now)

@@ -7,6 +7,7 @@ costs a bounded number of writes.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import numpy as np
@@ -24,7 +25,7 @@ from app.core.gangs.lifecycle import (
     waits,
 )
 from app.core.plugins.gang import unmade
-from app.core.texts import describe, loan_text
+from app.core.texts import loan_text
 from app.kit.workqueue import Again
 from app.model.amounts import CPU, MEMORY, Amounts, amounts
 from app.model.conditions import UNSCHEDULABLE
@@ -140,7 +141,7 @@ class StatusWriter:
             gang,
             stored,
             refusal,
-            describe=describe,
+            describe=partial(self._reasons.wording.describe, namespace=stored.namespace),
             loan="" if loan is None else loan_text(loan.borrowed_from, self._named(loan.amount)),
             domain=self._domain_of(gang),
         )
@@ -269,7 +270,8 @@ class StatusWriter:
             group = self._cache.groups.get(key)
             where = "" if group is None else network_text(self._cache, group)
             text = f"pod group is ready, in {where}" if where else "pod group is ready"
-            await self._event(stored, "Normal", "Scheduled", text)
+            told = self._reasons.wording.text(text, namespace=stored.namespace)
+            await self._event(stored, "Normal", "Scheduled", told)
 
     async def _tell(
         self, key: GroupKey, gang: Gang, stored: PodGroup, refusal: Refusal | None
@@ -278,6 +280,7 @@ class StatusWriter:
         if refusal is None or not waits(gang.phase):
             self._told.pop(key, None)
             return
+        describe = partial(self._reasons.wording.describe, namespace=stored.namespace)
         text = unschedulable_text(gang, refusal, describe=describe)
         now = self._clock()
         last = self._told.setdefault(key, Told("", now))

@@ -23,6 +23,7 @@ from app.service.cycle.last_plan import LastPlan
 from app.service.limits import Limits
 from app.service.ports import Clock
 from app.service.telling.evicting import of_member, pipelined
+from app.service.telling.hiding import Wording
 from app.service.telling.network import holders_in
 from app.wire import times
 
@@ -41,6 +42,7 @@ class Reasons:
     evictions: Evictions
     limits: Limits
     clock: Clock
+    wording: Wording
 
     def of(self, group: Group) -> Refusal | None:
         """Why the group, or the rest of it, waits; None when nothing is missing."""

@@ -16,6 +16,7 @@ from app.service.effects.pod_events import (
     PodEvents,
 )
 from app.service.effects.pod_reasons import MISSING_AFTER_S
+from app.service.telling.hiding import Wording
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, FakeApi, Rig, working
@@ -100,7 +101,14 @@ async def test_a_cause_that_comes_and_goes_is_told_now_and_then() -> None:
 async def test_it_is_told_again_before_the_api_server_has_forgotten_it() -> None:
     api, pod = FakeApi(), make_pod("p")
     refusal = Refusal(Cause.NO_NODE_FITS)
-    events = PodEvents(lambda _uid: (pod, refusal), events=api, clock=clock, failed=lambda *_: None)
+    wording = Wording(Rig().cache, hides=False)
+    events = PodEvents(
+        lambda _uid: (pod, refusal),
+        wording=wording,
+        events=api,
+        clock=clock,
+        failed=lambda *_: None,
+    )
     work = asyncio.create_task(events.run())
     events.ask(pod.uid, rank=0)
     await advance(AGAIN_EVERY_S)

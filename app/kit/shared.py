@@ -1,0 +1,35 @@
+"""Something that takes a while, done once for all who ask for it at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class Shared(Generic[V]):
+    """``ask`` is called when the first one asks; all who come before it ends have its answer."""
+
+    def __init__(self, ask: Callable[[], Awaitable[V]]) -> None:
+        self._ask = ask
+        self._task: asyncio.Task[V] | None = None
+
+    async def get(self) -> V:
+        """The answer; raises what ``ask`` raises. One that hangs up ends its own waiting only."""
+        task = self._task
+        if task is None:
+            task = self._task = asyncio.ensure_future(self._answer())
+            task.add_done_callback(_noted)
+        return await asyncio.shield(task)
+
+    async def _answer(self) -> V:
+        try:
+            return await self._ask()
+        finally:
+            self._task = None
+
+
+def _noted(task: "asyncio.Task[Any]") -> None:
+    """All that waited may have gone: then nothing has looked at its error."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,339 @@
+"""Beyond loopback readers show a token; a tenant is told nothing of other namespaces."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pytest
+from httpx2 import Response
+
+from app.api.access import ASKED_AT_ONCE, KEPT, KNOWN_S, UNKNOWN_S, Access, Account, Right
+from app.model.eviction import VictimPod
+from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.pod import Pod
+from app.model.workload import Namespace
+from app.service.ports import Reaction, WriteError
+from tests.api.stand import Stand, stand
+from tests.builders import make_pod
+from tests.service.evicting import TWO, Contended
+from tests.service.rig import Rig
+from tests.service.virtual_time import advance, clock
+
+AWAY: Final = "10.0.0.9"
+"""The address of a reader in another pod."""
+SECRET: Final = "team-b"
+"""A namespace that the tenant of ``default`` may not know."""
+PUBLIC: Final = ("/livez", "/readyz", "/healthz", "/metrics", "/plan/default/g", "/openapi.json")
+
+OPERATOR: Final = Account("olga", groups=("operators",))
+TENANT: Final = Account("tom", uid="1", extra=(("scopes", ("a", "b")),))
+STRANGER: Final = Account("eve")
+
+
+@dataclass(eq=False)
+class FakeReviews:
+    """What the API server knows of three accounts; it counts what it is asked."""
+
+    owners: dict[str, Account] = field(
+        default_factory=lambda: {"olgas": OPERATOR, "toms": TENANT, "eves": STRANGER}
+    )
+    rights: set[tuple[str, Right]] = field(
+        default_factory=lambda: {
+            ("olga", Right("debug", "")),
+            ("tom", Right("decisions", "default")),
+            ("tom", Right("decisions", "default", "create")),
+        }
+    )
+    tokens: list[str] = field(default_factory=list)
+    asked: list[tuple[Account, Right]] = field(default_factory=list)
+    takes_s: float = 0.0
+    fails: bool = False
+
+    async def owner_of(self, token: str) -> Account | None:
+        self.tokens.append(token)
+        await asyncio.sleep(self.takes_s)
+        if self.fails:
+            raise WriteError(Reaction.RETRY, "the API server is away")
+        return self.owners.get(token)
+
+    async def may(self, account: Account, right: Right) -> bool:
+        self.asked.append((account, right))
+        return (account.name, right) in self.rights
+
+
+@asynccontextmanager
+async def asked_by(
+    token: str,
+    rig: Rig | None = None,
+    *,
+    reviews: FakeReviews | None = None,
+    address: str = AWAY,
+    reading: bool = False,
+) -> AsyncIterator[Stand]:
+    access = Access(reviews or FakeReviews(), clock=clock)
+    async with stand(rig, access=access, client=address, token=token, reading=reading) as at:
+        yield at
+
+
+def paths_of(described: Mapping[str, Any], rig_names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each method and path of the description, with names in the place of its parameters."""
+    return [
+        (method, path.format_map(rig_names))
+        for path, methods in described["paths"].items()
+        for method in methods
+        if path not in {"/filter", "/prioritize", "/bind", "/preempt"}
+    ]
+
+
+async def ask(at: Stand, method: str, path: str) -> Response:
+    if path == "/fits":
+        path = "/fits?request=cpu=1"
+    if method == "post":
+        return await at.post(path, json.dumps({"manifests": []}).encode())
+    return await at.get(path)
+
+
+# --- who asks -------------------------------------------------------------------------------------
+
+
+async def test_readers_on_the_machine_itself_show_no_token() -> None:
+    for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+        async with asked_by("", address=address) as at:
+            assert (await at.get("/debug/plan")).status_code == 200
+
+
+@pytest.mark.parametrize("reading", [True, False], ids=["second port", "first port"])
+async def test_all_but_slots_metrics_and_health_want_a_token_from_elsewhere(reading: bool) -> None:
+    rig = Rig()
+    rig.group("g", minimum=1)
+    names = {"namespace": "default", "name": "g", "podgroup": "g"}
+    async with asked_by("", rig, reading=reading) as at:
+        described = (await at.get("/openapi.json")).json()
+        for method, path in paths_of(described, names):
+            answer = await ask(at, method, path)
+            if path in PUBLIC:
+                assert answer.status_code in {200, 404}, path
+                continue
+            assert answer.status_code == 401, path
+            assert answer.headers["www-authenticate"] == "Bearer"
+            assert answer.text == "show a token: Authorization: Bearer …\n"
+
+
+@pytest.mark.parametrize("shown", ["Basic abc", "Bearer", "Bearer  ", "abc"])
+async def test_what_is_no_bearer_token_is_none(shown: str) -> None:
+    async with asked_by("") as at:
+        answer = await at.client.get("/debug/plan", headers={"authorization": shown})
+        assert answer.status_code == 401
+
+
+async def test_a_token_that_the_api_server_does_not_know_is_refused() -> None:
+    async with asked_by("forged") as at:
+        answer = await at.get("/debug/plan")
+        assert (answer.status_code, answer.text) == (401, "the token is not valid\n")
+
+
+async def test_an_operator_is_told_everything() -> None:
+    async with asked_by("olgas") as at:
+        for path in ("/debug/snapshot", "/debug/queues", "/debug/ledger", "/debug/certificates"):
+            assert (await at.get(path)).status_code == 200, path
+
+
+async def test_a_tenant_is_told_of_its_own_namespace_only() -> None:
+    rig = Rig()
+    rig.group("g", minimum=1)
+    async with asked_by("toms", rig) as at:
+        assert (await at.get("/explain/default/g")).status_code == 200
+        refused = await at.get(f"/explain/{SECRET}/g")
+        assert refused.status_code == 403
+        assert refused.text == f"tom may not get decisions.pumice.sh in namespace {SECRET}\n"
+        refused = await at.get("/debug/queues")
+        assert refused.status_code == 403
+        assert refused.text == "tom may not get debug.pumice.sh in all namespaces\n"
+
+
+async def test_without_reviews_all_are_told_everything() -> None:
+    access = Access(None, clock=clock)
+    async with stand(access=access, client=AWAY) as at:
+        assert (await at.get("/debug/queues")).status_code == 200
+
+
+async def test_an_api_server_that_does_not_answer_is_named() -> None:
+    async with asked_by("olgas", reviews=FakeReviews(fails=True)) as at:
+        answer = await at.get("/debug/queues")
+        assert answer.status_code == 503
+        assert answer.text == "the token cannot be looked at now: the API server is away\n"
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+async def test_a_token_and_its_rights_are_asked_about_once_a_minute() -> None:
+    reviews = FakeReviews()
+    async with asked_by("toms", reviews=reviews) as at:
+        for _ in range(5):
+            await at.get("/explain/default/g")
+        assert reviews.tokens == ["toms"]
+        assert reviews.asked == [
+            (TENANT, Right("debug", "")),
+            (TENANT, Right("decisions", "default")),
+        ]
+        await advance(KNOWN_S + 1)
+        await at.get("/explain/default/g")
+        assert reviews.tokens == ["toms"] * 2
+
+
+async def test_a_refusal_is_believed_for_a_shorter_time() -> None:
+    reviews = FakeReviews()
+    async with asked_by("eves", reviews=reviews) as at:
+        assert (await at.get("/debug/plan")).status_code == 403
+        reviews.rights.add(("eve", Right("debug", "")))
+        assert (await at.get("/debug/plan")).status_code == 403
+        await advance(UNKNOWN_S + 1)
+        assert (await at.get("/debug/plan")).status_code == 200
+
+
+async def test_a_failure_is_not_kept() -> None:
+    reviews = FakeReviews(fails=True)
+    async with asked_by("olgas", reviews=reviews) as at:
+        assert (await at.get("/debug/plan")).status_code == 503
+        reviews.fails = False
+        assert (await at.get("/debug/plan")).status_code == 200
+
+
+async def test_equal_questions_at_a_time_are_asked_once() -> None:
+    reviews = FakeReviews(takes_s=1.0)
+    async with asked_by("olgas", reviews=reviews) as at:
+        asking = [asyncio.ensure_future(at.get("/debug/plan")) for _ in range(20)]
+        await advance(2)
+        assert {(await each).status_code for each in asking} == {200}
+        assert reviews.tokens == ["olgas"]
+
+
+async def test_many_unknown_tokens_at_a_time_are_turned_away() -> None:
+    reviews = FakeReviews(takes_s=1.0)
+    async with asked_by("", reviews=reviews) as at:
+        asking = [
+            asyncio.ensure_future(
+                at.client.get("/debug/plan", headers={"authorization": f"Bearer t{number}"})
+            )
+            for number in range(ASKED_AT_ONCE + 5)
+        ]
+        await advance(2)
+        answers = [(await each).status_code for each in asking]
+        assert (answers.count(401), answers.count(429)) == (ASKED_AT_ONCE, 5)
+        assert len(reviews.tokens) == ASKED_AT_ONCE
+
+
+async def test_so_many_answers_are_kept_and_no_more() -> None:
+    reviews = FakeReviews()
+    async with asked_by("", reviews=reviews) as at:
+        for number in range(KEPT + 1):
+            await at.client.get("/debug/plan", headers={"authorization": f"Bearer t{number}"})
+        for number in (KEPT, 0):
+            await at.client.get("/debug/plan", headers={"authorization": f"Bearer t{number}"})
+        assert len(reviews.tokens) == KEPT + 2, "the oldest one was asked about again"
+
+
+async def test_a_ledger_is_compared_once_for_all_who_ask_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig, lists = Rig(), 0
+
+    async def list_pods() -> list[Pod]:
+        nonlocal lists
+        lists += 1
+        await asyncio.sleep(1)
+        return []
+
+    monkeypatch.setattr(rig.api, "list_pods", list_pods)
+    async with stand(rig) as at:
+        asking = [asyncio.ensure_future(at.get("/debug/ledger")) for _ in range(10)]
+        await advance(3)
+        assert {(await each).status_code for each in asking} == {200}
+        assert lists == 1
+        await asyncio.gather(at.get("/debug/ledger"), advance(3))
+        assert lists == 2
+
+
+# --- what a tenant is told ------------------------------------------------------------------------
+
+
+def crowded() -> Contended:
+    """A gang of ours waits for room that pods of another tenant have, and takes some of it."""
+    rig = Contended()
+    rig.see("namespaces", Namespace(SECRET, {}, {}))
+    rig.node("n3", "n4", cpu=4000)
+    for number in range(4):
+        node = NodeName(f"n{number // 2 + 3}")
+        name = f"secret-project-{number}"
+        rig.store(make_pod(name, namespace=SECRET, node=node, phase="Running", shape=TWO))
+    rig.gang("big", size=3, shape=TWO)
+    victim = rig.api.pods[f"{SECRET}/secret-project-0"]
+    queue = QueueName("default")
+    goes = VictimPod(
+        victim.uid, SECRET, victim.name, victim.node, GroupKey(f"{SECRET}/x"), queue, "priority"
+    )
+    plan = rig.plan(certificate={"victims": [{"namespace": SECRET, "name": victim.name}]})
+    rig.decide(replace(plan, victims=(goes,)))
+    return rig
+
+
+POD: Final = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+OURS: Final = {"namespace": "default", "name": "high", "podgroup": "high"}
+
+
+async def test_a_tenant_s_token_gets_no_name_of_another_namespace_from_any_path() -> None:
+    rig = crowded()
+    await rig.cycle()
+    told: dict[str, dict[str, str]] = {}
+    for token in ("toms", "olgas"):
+        async with asked_by(token, rig) as at:
+            described = (await at.get("/openapi.json")).json()
+            for name in ("high", "big"):
+                for method, path in paths_of(described, OURS | {"name": name, "podgroup": name}):
+                    answer = await ask(at, method, path)
+                    told.setdefault(token, {})[path] = answer.text
+                    assert answer.status_code < 500, (path, answer.text)
+    mine, all_of_it = told["toms"], told["olgas"]
+    assert not [path for path, text in mine.items() if SECRET in text or "secret" in text]
+    assert "another namespace" in mine["/explain/default/high"]
+    assert SECRET in all_of_it["/explain/default/high"], "the operator is told who it is"
+
+
+async def test_a_tenant_tries_out_objects_of_its_namespace_only() -> None:
+    rig = crowded()
+    await rig.cycle()
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "new"},
+        "spec": {
+            "minAvailable": 1,
+            "tasks": [{"replicas": 1, "template": {"spec": POD}}],
+        },
+    }
+    theirs = {**job, "metadata": {"name": "new", "namespace": SECRET}}
+    async with asked_by("toms", rig) as at:
+
+        async def simulated(**question: Any) -> Response:
+            return await at.post("/simulate", json.dumps(question).encode())
+
+        assert (await simulated(manifests=[job])).status_code == 200
+        assert (await simulated(manifests=[theirs])).status_code == 403
+        assert (await simulated(manifests=[job], namespace=SECRET)).status_code == 403
+        for change in ({"set": {"queue/default.weight": "2"}}, {"drain": ["n1"]}, {"conf": "a"}):
+            refused = await simulated(manifests=[job], **change)
+            assert refused.status_code == 403
+            assert "for operators" in refused.text
+
+
+async def test_the_right_to_read_is_not_the_right_to_try_out() -> None:
+    reviews = FakeReviews()
+    reviews.rights.remove(("tom", Right("decisions", "default", "create")))
+    async with asked_by("toms", reviews=reviews) as at:
+        answer = await at.post("/simulate", b'{"manifests": []}')
+        assert answer.status_code == 403
+        assert "may not create decisions.pumice.sh" in answer.text

@@ -1,0 +1,41 @@
+"""Names of another namespace are told to operators only."""
+
+import pytest
+
+from app.service.telling.hiding import HIDDEN, hidden, hidden_in
+
+KNOWN = {"default", "team-b", "0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("held by team-b/x (cpu 3)", f"held by {HIDDEN} (cpu 3)"),
+        ("held by default/x (cpu 3)", "held by default/x (cpu 3)"),
+        ("team-b/x.y-1, team-b/z", f"{HIDDEN}, {HIDDEN}"),
+        ("Pod team-b/x-0 goes; then team-b/x-1.", f"Pod {HIDDEN} goes; then {HIDDEN}."),
+        ("nvidia.com/gpu 3, example.com/team-b/x", "nvidia.com/gpu 3, example.com/team-b/x"),
+        ("0/5 nodes", "0/5 nodes"),
+        ("other/x", "other/x"),
+        ("my-team-b/x and team-b-2/y", "my-team-b/x and team-b-2/y"),
+        ("", ""),
+    ],
+)
+def test_an_object_of_another_known_namespace_is_named_to_no_tenant(text: str, told: str) -> None:
+    assert hidden(text, own="default", namespaces=KNOWN) == told
+
+
+def test_every_text_of_an_answer_is_gone_through() -> None:
+    value = {
+        "team-b/x": 2,
+        "team-b/y": 3,
+        "default/z": ("team-b/x", {"by": ["team-b/y"]}),
+        "n": None,
+        "flag": True,
+    }
+    assert hidden_in(value, own="default", namespaces=KNOWN) == {
+        HIDDEN: 5,
+        "default/z": [HIDDEN, {"by": [HIDDEN]}],
+        "n": None,
+        "flag": True,
+    }
