@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api import body as body_module
-from app.api.services import MAX_BODY
+from app.api.body import MAX_BODY
 from tests.api.stand import Stand, args, binding, recorded, stand
 from tests.scale import examples
 from tests.service.rig import Rig

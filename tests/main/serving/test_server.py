@@ -17,8 +17,8 @@ import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.app import create_app
+from app.api.body import MAX_BODY
 from app.api.extender import extender_calls
-from app.api.services import MAX_BODY
 from app.main.serving.server import CONNECTIONS, Bind, listen, server
 from app.model.ids import GroupKey, PodUid
 from app.sandbox.controlplane.certificates import Authority
