@@ -329,6 +329,8 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         ("metrics.k8s.io/nodes", "list"),
         ("custom.metrics.k8s.io/nodes/node_cpu_usage_avg", "get"),
         ("custom.metrics.k8s.io/nodes/node_memory_usage_avg", "get"),
+        ("authentication.k8s.io/tokenreviews", "create"),
+        ("authorization.k8s.io/subjectaccessreviews", "create"),
         ("pods", "patch"),
         ("pods/status", "patch"),
         ("pods/binding", "create"),
