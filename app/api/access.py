@@ -1,10 +1,10 @@
-"""Who may ask: beyond the machine itself, readers show a bearer token.
+"""Rights of readers: from elsewhere than the machine itself they show a bearer token.
 
-The API server says whose token it is (TokenReview), and what its owner may ask
-(SubjectAccessReview): who may ``get debug.pumice.sh`` in all namespaces is an operator and is told
-everything. Who may ``get decisions.pumice.sh`` in a namespace is a tenant of it: answers name no
-object of another namespace (:mod:`app.service.telling.hiding`). ``create decisions.pumice.sh`` is
-the right to try something out, such as ``POST /simulate``.
+The API server tells the owner of a token (TokenReview), and what that account may ask
+(SubjectAccessReview). An account that may ``get debug.pumice.sh`` in all namespaces is an operator
+and is told everything. One that may ``get decisions.pumice.sh`` in a namespace is a tenant of it:
+answers name no object of another namespace (:mod:`app.service.telling.hiding`). With the verb
+``create`` it may try something out too, such as ``POST /simulate``.
 
 Both answers are kept for a short time, and equal questions at a time are asked once. Tokens are
 kept as hashes only.
@@ -65,7 +65,7 @@ class Reviews(Protocol):
     """What the API server knows of tokens and rights."""
 
     async def owner_of(self, token: str) -> Account | None:
-        """Whose the token is, None for one that is not valid; raises WriteError."""
+        """The owner of the token, None for one that is not valid; raises WriteError."""
 
     async def may(self, account: Account, right: Right) -> bool:
         """Whether the account has that right; raises WriteError."""
@@ -111,7 +111,7 @@ class Access:
         self._rights: _Answers[tuple[Account, Right], bool] = _Answers(clock)
 
     async def identified(self, request: Request) -> None:
-        """Whether it is known who asks; BadRequest 401, 429 or 503 if not."""
+        """Look whether the token has an owner; BadRequest 401, 429 or 503 if not."""
         if self._reviews is None or is_nearby(request):
             return
         try:
@@ -120,13 +120,13 @@ class Access:
             raise _cannot_look(error) from error
 
     async def operator(self, request: Request) -> Viewer:
-        """Who asks, if it may be told everything; BadRequest 401, 403, 429 or 503 if not."""
+        """The reader, if it may be told everything; BadRequest 401, 403, 429 or 503 if not."""
         found = await self._judged(request, namespace=None)
         assert found.is_operator
         return found
 
     async def tenant(self, request: Request, namespace: str) -> Viewer:
-        """Who asks about ``namespace``: an operator or a tenant of it; BadRequest as above."""
+        """The reader of ``namespace``: an operator or a tenant of it; BadRequest as above."""
         return await self._judged(request, namespace=namespace)
 
     async def _judged(self, request: Request, *, namespace: str | None) -> Viewer:

@@ -39,4 +39,4 @@ class ExtenderServices:
     """What an operator should know though it stops nothing (a refused configuration)."""
     metrics: CollectorRegistry
     access: Access
-    """Who may read what."""
+    """The rights of readers."""

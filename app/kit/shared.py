@@ -1,4 +1,4 @@
-"""Something that takes a while, done once for all who ask for it at a time."""
+"""Work that takes a while, done once for all callers at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,14 +8,14 @@ V = TypeVar("V")
 
 
 class Shared(Generic[V]):
-    """``ask`` is called when the first one asks; all who come before it ends have its answer."""
+    """``ask`` is called for the first caller; all callers before it ends have its answer."""
 
     def __init__(self, ask: Callable[[], Awaitable[V]]) -> None:
         self._ask = ask
         self._task: asyncio.Task[V] | None = None
 
     async def get(self) -> V:
-        """The answer; raises what ``ask`` raises. One that hangs up ends its own waiting only."""
+        """The answer, or what ``ask`` raises. A caller that hangs up ends its own waiting only."""
         task = self._task
         if task is None:
             task = self._task = asyncio.ensure_future(self._answer())

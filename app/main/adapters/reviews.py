@@ -1,4 +1,4 @@
-"""Asks the API server whose a token is, and what its owner may do."""
+"""Asks the API server for the owner of a token, and for what that account may do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,16 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _ReviewKind:
     version: str
     name: str
     plural: str
 
 
-_TOKEN: Final = _Kind("authentication.k8s.io/v1", "TokenReview", "tokenreviews")
-_RIGHT: Final = _Kind("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews")
+_TOKEN: Final = _ReviewKind("authentication.k8s.io/v1", "TokenReview", "tokenreviews")
+_RIGHT: Final = _ReviewKind(
+    "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews"
+)
 
 
 class _User(msgspec.Struct):
@@ -61,7 +63,7 @@ class ClusterReviews:
         self._audiences = list(audiences)
 
     async def owner_of(self, token: str) -> Account | None:
-        """Whose the token is; raises WriteError."""
+        """The owner of the token; raises WriteError."""
         spec: dict[str, Any] = {"token": token}
         if self._audiences:
             spec["audiences"] = self._audiences
@@ -90,7 +92,7 @@ class ClusterReviews:
         }
         return (await self._review(_RightReview, _RIGHT, spec)).status.allowed
 
-    async def _review(self, kind: type[T], about: _Kind, spec: dict[str, Any]) -> T:
+    async def _review(self, kind: type[T], about: _ReviewKind, spec: dict[str, Any]) -> T:
         body = {"apiVersion": about.version, "kind": about.name, "metadata": {}, "spec": spec}
         try:
             answer = await self._client.create(f"/apis/{about.version}/{about.plural}", body)
