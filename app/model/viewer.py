@@ -1,4 +1,4 @@
-"""For whom an answer is: an operator, or a tenant who asks about one namespace."""
+"""Readers of answers: an operator, or a tenant that asks about one namespace."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """``user`` asks; ``namespace`` is the only one whose names it is told, None: it is told all."""
+    """``user`` is told the names of objects of ``namespace`` only, None: of all."""
 
     user: str
     namespace: str | None = None
 
     @property
     def is_operator(self) -> bool:
-        """Whether it may be told everything."""
+        """Whether the reader may be told everything."""
         return self.namespace is None
 
 

@@ -25,7 +25,7 @@ class ExtenderSettings(ProcessSettings):
     anonymous_reads: bool = False
     """Whether reasons and ``/debug`` are told beyond loopback without a token."""
     token_audience: str = ""
-    """Whom tokens must be meant for; empty: the API server."""
+    """The audience that tokens must have; empty: the API server."""
     hide_other_namespaces: bool = False
     """Whether conditions and events name no object of another namespace."""
     tls_cert_file: ExistingFile | None = None
