@@ -42,6 +42,7 @@ EXPECTED = {
     "frameworks/mpi.yaml": "Completed",
     "frameworks/mxnet.yaml": "Completed",
     "frameworks/paddle-ctr.yaml": "Completed",
+    "frameworks/pytorch.yaml": "Completed",
     "frameworks/ray.yaml": "Running",
     "frameworks/spark-pi.yaml": "Running",
     "frameworks/tensorflow-benchmark.yaml": "Completed",
@@ -90,6 +91,7 @@ ENDS = {
     "pi-by-hand": "launcher",
     "ring": "driver",
     "tf-sample": "learner",
+    "torch-sample": "master",
     "workflow-mpi": "launcher",
 }
 """By job, the task whose program comes to its end."""
