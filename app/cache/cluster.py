@@ -131,7 +131,7 @@ class ClusterCache:
         occupants.others = self.pods.pod
         self.devices = DeviceUsage(self.node_usage, occupant=occupants.of_devices)
         self.volumes = VolumeUsage(self.node_usage, ask_of=occupants.volumes, told=self._look_again)
-        self.loads = Loads(self.node_usage, clock=clock)
+        self.loads = Loads(self.node_usage, shape_of=self.pods.shape_of, clock=clock)
         self._collected: tuple[Collected, ...] = ()
 
     @property

@@ -95,6 +95,12 @@ class Pods:
         member = self._members.get(uid)
         return member.pod if member is not None else self.foreign.get(uid)
 
+    def shape_of(self, holder: str) -> PodShape | None:
+        """The shape of a pod that counts, or of a slot; None: there is no such holder."""
+        pod = self.pod(PodUid(holder))
+        kept = self._slots.find(holder) if pod is None else None
+        return kept[1].shape if kept is not None else None if pod is None else pod.shape
+
     def set_pod(self, pod: Pod, *, now: float, observed: bool = False) -> None:
         """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
         if observed and self._is_past(pod):

@@ -15,13 +15,16 @@ FRESH_S: Final = 300.0
 class Unseen:
     """What pods request that came too late to be measured: millicores and bytes.
 
-    ``no_cpu`` and ``no_memory`` count pods that request none.
+    ``no_cpu`` and ``no_memory`` count pods that request none. Pods may use ``cpu_burst`` and
+    ``memory_burst`` beyond their requests.
     """
 
     cpu: int = 0
     memory: int = 0
     no_cpu: int = 0
     no_memory: int = 0
+    cpu_burst: int = 0
+    memory_burst: int = 0
 
 
 NOTHING: Final = Unseen()

@@ -216,6 +216,8 @@ class PodShape:
     """The cpus that it needs for itself; None: none, its class is not Guaranteed."""
     devices: DeviceAsk | None = None
     """The extended resources of its containers, by which devices are asked for; None: none."""
+    burst: Amounts = ()
+    """The cpu and memory that it may use beyond its requests, as its limits say."""
     bears_revocation: bool = False
     """Nodes of revocable zones take the pod (the plugin ``tdm``)."""
     claims: PodClaims | None = None

@@ -1,6 +1,6 @@
 """How busy nodes are, and what came to them too late to be measured."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -9,13 +9,24 @@ from app.model.amounts import CPU, MEMORY, Amounts
 from app.model.colocation import USED_BY
 from app.model.ids import NodeName
 from app.model.load import NodeLoad, Unseen
+from app.model.shape import PodShape
+
+_Pod = tuple[Amounts, Amounts]
+"""What a pod requests, and what it may use beyond that."""
 
 
 class Loads:
     """The loads of nodes; until some are set nothing is followed."""
 
-    def __init__(self, node_usage: NodeUsage, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        node_usage: NodeUsage,
+        *,
+        shape_of: Callable[[str], PodShape | None],
+        clock: Callable[[], float],
+    ) -> None:
         self._usage = node_usage
+        self._shape_of = shape_of
         self._clock = clock
         self._loads: Mapping[NodeName, NodeLoad] = {}
         self._follows = False
@@ -43,14 +54,19 @@ class Loads:
     def nodes(self) -> dict[NodeName, NodeLoad]:
         """The loads, each with what pods request that came after it was measured."""
         found = dict(self._loads)
-        came: defaultdict[NodeName, list[Amounts]] = defaultdict(list)
+        came: defaultdict[NodeName, list[_Pod]] = defaultdict(list)
         for holder, (node, _) in self._came.items():
             charge = self._usage.charges.get(holder)
             if charge is not None and node in found and not charge.releasing:
-                came[node].append(charge.request)
-        for node, requests in came.items():
-            found[node] = replace(found[node], unseen=_sum(requests))
+                came[node].append((charge.request, self._burst(holder)))
+        for node, pods in came.items():
+            found[node] = replace(found[node], unseen=_sum(pods))
         return found
+
+    def _burst(self, holder: str) -> Amounts:
+        """What the pod or slot may use beyond its requests."""
+        shape = self._shape_of(holder)
+        return () if shape is None else shape.burst
 
     def _note(self, holder: str) -> None:
         if not self._follows:
@@ -62,9 +78,12 @@ class Loads:
             self._came[holder] = (charge.node, self._clock())
 
 
-def _sum(requests: list[Amounts]) -> Unseen:
-    cpu, memory = ([_asked(each, name) for each in requests] for name in (CPU, MEMORY))
-    return Unseen(sum(cpu), sum(memory), cpu.count(0), memory.count(0))
+def _sum(pods: list[_Pod]) -> Unseen:
+    cpu, memory = ([_asked(request, name) for request, _ in pods] for name in (CPU, MEMORY))
+    bursts = Counter[str]()
+    for _, burst in pods:
+        bursts.update(dict(burst))
+    return Unseen(sum(cpu), sum(memory), cpu.count(0), memory.count(0), bursts[CPU], bursts[MEMORY])
 
 
 def _asked(request: Amounts, measured: str) -> int:

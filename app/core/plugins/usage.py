@@ -6,9 +6,9 @@ counts for nothing: the node is allowed, and scores nothing. Arguments:
 * ``thresholds``: ``cpu`` (80) and ``mem`` (80), per cent;
 * ``usage.weight`` (5), ``cpu.weight`` (1), ``memory.weight`` (1) of the score;
 * ``estimator``: what pods use that came too late to be measured: ``request_ratio`` (0.7) of what
-  they request, and ``be_cpu`` (250m) and ``be_mem`` (200Mi) where they request none; times
-  ``risk_factor`` (1.2) on nodes whose load is ``risk_threshold`` (0.6) or more with that.
-  ``burst_ratio`` has to be 0: limits of pods are not looked at.
+  they request and ``burst_ratio`` (0) of what their limits let them use beyond that, and ``be_cpu``
+  (250m) and ``be_mem`` (200Mi) where they request none; times ``risk_factor`` (1.2) on nodes whose
+  load is ``risk_threshold`` (0.6) or more with that, and no more than requests and limits allow.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from app.model.amounts import CPU, MEMORY
 from app.model.colocation import USED_BY
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
-from app.model.load import NodeLoad
+from app.model.load import NOTHING, NodeLoad, Unseen
 from app.model.reason import Cause
 from app.model.resources import CPU_COLUMN, MEMORY_COLUMN, Mask, Scores
 
@@ -39,7 +39,10 @@ MEMORY_TEXT: Final = "the memory load of the node exceeds the upper limit."
 _Pairs = NDArray[np.float64]
 """Of cpu and of memory, shape ``(2, N)``."""
 
+_Triples = NDArray[np.float64]
+
 _FULL = 100.0
+_MEASURED: Final = (CPU, MEMORY)
 _COLUMNS = (CPU_COLUMN, MEMORY_COLUMN)
 _SECTIONS: Final = {
     "thresholds": ("cpu", "mem"),
@@ -65,6 +68,7 @@ class Setting:
     weights: tuple[int, int]
     thresholds: tuple[float, float]
     request_ratio: float
+    burst_ratio: float
     risk_threshold: float
     risk_factor: float
     without: tuple[float, float]
@@ -113,12 +117,14 @@ class LoadRules:
     def score(self, _gang: Gang, _task: Task, nodes: NodesNow) -> Scores:
         """Up to 100 times the weight, for a node that is idle."""
         given, rows = self._setting, nodes.rows
-        coming = self._coming.now()[:, rows] / self._sizes[:, rows]
+        expected, most, without = self._coming.now()[:, :, rows] / self._sizes[:, rows]
         measured = self._measured[:, rows] / _FULL
         weights = np.array(given.weights, dtype=np.float64)[:, None]
-        together = ((measured + coming) * weights).sum(axis=0) / weights.sum()
+        together = ((measured + expected + without) * weights).sum(axis=0) / weights.sum()
         risk = np.where(together >= given.risk_threshold, given.risk_factor, 1.0)
-        busy = np.clip(measured + coming * risk, 0.0, 1.0)
+        # What a pod uses that requests something ends at its limits.
+        coming = np.minimum(expected * risk, np.maximum(most, expected)) + without * risk
+        busy = np.clip(measured + coming, 0.0, 1.0)
         idle = ((1.0 - busy) * weights).sum(axis=0) / weights.sum()
         scores: Scores = np.where(self._known[rows], idle * _FULL * given.weight, 0.0)
         return scores
@@ -138,37 +144,49 @@ class LoadRules:
 
 
 class _Coming:
-    """What pods will use that no measurement shows, shape ``(2, N)``, as the ledger stands."""
+    """What pods will use that no measurement shows, as the ledger stands, shape ``(3, 2, N)``.
+
+    What is expected of pods with requests, the most that they may use, and what is expected of pods
+    without requests.
+    """
 
     def __init__(self, ledger: Ledger, loads: Iterable[NodeLoad | None], setting: Setting) -> None:
         self._setting = setting
         self._journal = JournalReader(ledger.journal)
         index = ledger.snapshot.axis.index
         self._columns = [
-            [index[each] for each in USED_BY[name] if each in index] for name in (CPU, MEMORY)
+            [index[each] for each in USED_BY[name] if each in index] for name in _MEASURED
         ]
-        self._now: _Pairs = (
-            np.array([self._of_unseen(each) if each else (0.0, 0.0) for each in loads])
-            .reshape(-1, 2)
-            .T.copy()
-        )
+        unseen = [_of_unseen(each.unseen if each else NOTHING) for each in loads]
+        sums = np.array(unseen, dtype=np.float64).reshape(-1, 3, 2)
+        self._now: _Triples = np.moveaxis(self._weighed(sums), 0, -1).copy()
 
-    def now(self) -> _Pairs:
+    def now(self) -> _Triples:
         """With what the cycle has decided so far; pods that are to go still count."""
         for entry, row, sign in self._journal.changes():
             if isinstance(entry, Placed):
-                asked = np.array([entry.task.request[each].sum() for each in self._columns])
-                self._now[:, row] += sign * np.where(
-                    asked > 0, asked * self._setting.request_ratio, self._setting.without
-                )
+                asked = [float(entry.task.request[each].sum()) for each in self._columns]
+                burst = dict(entry.task.shape.burst)
+                beyond = [burst.get(name, 0) for name in _MEASURED]
+                without = [each == 0 for each in asked]
+                sums = np.array([asked, beyond, without], dtype=np.float64)
+                self._now[:, :, row] += sign * self._weighed(sums)
         return self._now
 
-    def _of_unseen(self, load: NodeLoad) -> tuple[float, float]:
-        unseen, given = load.unseen, self._setting
-        return (
-            unseen.cpu * given.request_ratio + unseen.no_cpu * given.without[0],
-            unseen.memory * given.request_ratio + unseen.no_memory * given.without[1],
-        )
+    def _weighed(self, sums: _Triples) -> _Triples:
+        """Of requests, of bursts and of numbers of pods without requests, ``(..., 3, 2)``."""
+        given = self._setting
+        asked, beyond, without = (sums[..., at, :] for at in range(3))
+        expected = asked * given.request_ratio + beyond * given.burst_ratio
+        return np.stack([expected, asked + beyond, without * np.array(given.without)], axis=-2)
+
+
+def _of_unseen(unseen: Unseen) -> list[list[int]]:
+    return [
+        [unseen.cpu, unseen.memory],
+        [unseen.cpu_burst, unseen.memory_burst],
+        [unseen.no_cpu, unseen.no_memory],
+    ]
 
 
 def _setting(conf: PluginConf) -> Setting:
@@ -179,6 +197,7 @@ def _setting(conf: PluginConf) -> Setting:
         weights=(own.integer("cpu.weight", 1), own.integer("memory.weight", 1)),
         thresholds=(nested.number("thresholds.cpu", 80), nested.number("thresholds.mem", 80)),
         request_ratio=nested.number("estimator.request_ratio", 0.7),
+        burst_ratio=nested.number("estimator.burst_ratio", 0),
         risk_threshold=nested.number("estimator.risk_threshold", 0.6),
         risk_factor=nested.number("estimator.risk_factor", 1.2),
         without=(
@@ -193,6 +212,7 @@ def _setting(conf: PluginConf) -> Setting:
         "thresholds.cpu": found.thresholds[0],
         "thresholds.mem": found.thresholds[1],
         "estimator.request_ratio": found.request_ratio,
+        "estimator.burst_ratio": found.burst_ratio,
         "estimator.risk_threshold": found.risk_threshold,
         "estimator.risk_factor": found.risk_factor,
         "estimator.be_cpu": found.without[0],
@@ -201,8 +221,9 @@ def _setting(conf: PluginConf) -> Setting:
     for key, number in numbers.items():
         if number < 0:
             raise _wrong(key, f"{number:g} is less than nothing")
-    if nested.number("estimator.burst_ratio", 0) != 0:
-        raise _wrong("estimator.burst_ratio", "limits of pods are not looked at, so it has to be 0")
+    for key in ("estimator.request_ratio", "estimator.burst_ratio"):
+        if numbers[key] > 1:
+            raise _wrong(key, f"{numbers[key]:g} is more than all")
     return found
 
 

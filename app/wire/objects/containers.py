@@ -102,6 +102,13 @@ def limits(containers: Containers, *, whole: Raw, overhead: Raw) -> Amounts:
     return amounts({name: min(value, LARGEST_POD) for name, value in total.items() if value})
 
 
+def burst(requests: Amounts, limits: Amounts) -> Amounts:
+    """The cpu and memory that a pod may use beyond its requests."""
+    asked = dict(requests)
+    more = {name: most - asked.get(name, 0) for name, most in limits if name in {CPU, MEMORY}}
+    return amounts({name: value for name, value in more.items() if value > 0})
+
+
 def numa_need(containers: Containers, *, whole: Raw, policy: NumaPolicy) -> NumaNeed | None:
     """What a pod of the class Guaranteed needs: the whole cpus of each container that stays.
 

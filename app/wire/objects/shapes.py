@@ -188,6 +188,9 @@ def _made(
         affinity_layout=rules.layout if gated else None,
         numa=containers.numa_need(inside, whole=spec.resources, policy=policy),
         devices=containers.device_ask(inside, choosing),
+        burst=containers.burst(
+            requests, containers.limits(inside, whole=spec.resources, overhead=spec.overhead)
+        ),
         bears_revocation=bears_revocation,
         claims=_claims(spec.resource_claims, namespace),
         volumes=volumes,

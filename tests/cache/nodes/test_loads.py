@@ -3,6 +3,7 @@
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import NodeName
 from app.model.load import NodeLoad, Unseen
+from app.model.shape import PodShape
 from tests.builders import make_shape
 from tests.cache.rig import Rig as Small
 
@@ -49,6 +50,19 @@ def test_reservations_are_unseen_too_and_those_without_requests_are_counted() ->
     assert rig.unseen() == Unseen(cpu=300, no_cpu=1, no_memory=2)
     rig.cache.drop_pod(rig.uid("a"))
     assert rig.unseen() == Unseen(cpu=300, no_memory=1)
+
+
+def test_what_limits_and_offline_resources_let_unseen_pods_use_is_told() -> None:
+    rig = Rig()
+    rig.measured(at=100.0)
+    burst = (("cpu", 200), ("memory", 5))
+    rig.pod("a", node="n", shape=make_shape(cpu=500, memory=7, burst=burst))
+    rig.pod("b", shape=make_shape(cpu=100, memory=7, burst=burst))
+    assert rig.place(b="n")
+    assert rig.unseen() == Unseen(cpu=600, memory=14, cpu_burst=400, memory_burst=10)
+    batch = PodShape((("kubernetes.io/batch-cpu", 50), ("kubernetes.io/batch-memory", 3)))
+    rig.pod("c", node="n", shape=batch)
+    assert rig.unseen() == Unseen(cpu=650, memory=17, cpu_burst=400, memory_burst=10)
 
 
 def test_what_is_on_another_node_is_not_unseen() -> None:

@@ -1,5 +1,6 @@
 """usage: busy nodes take no pods, and idle ones are better."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,16 @@ from app.model.ids import NodeName
 from app.model.load import NodeLoad, Unseen
 from app.model.reason import Cause
 from app.wire.scheduler_conf import parse_scheduler_conf
-from tests.builders import GIB, make_gang, make_node, make_snapshot
+from tests.builders import GIB, make_gang, make_node, make_shape, make_snapshot
 from tests.core.actions.rigs import Outcome, cycle, gang_of, policies
 from tests.core.plugins.sessions import open_plugin, sized_task
 from tests.scale import examples
 
 NOW = 1_000_000.0
 CPU = "the CPU load of the node exceeds the upper limit."
+ONLY_CPU = {"usage.weight": 1, "memory.weight": 0}
+BURSTS = {"estimator": {"burst_ratio": "0.5"}}
+RISKY = {"estimator": {"risk_factor": 100}}
 MEMORY = "the memory load of the node exceeds the upper limit."
 
 
@@ -125,6 +129,19 @@ def test_where_the_predicate_is_off_busy_nodes_are_only_worse() -> None:
         # From 60 % on what is expected counts 1.2 times.
         (load(53, 0, Unseen(cpu=1000)), {"usage.weight": 1, "memory.weight": 0}, 38.6),
         (load(52, 0, Unseen(cpu=1000)), {"usage.weight": 1, "memory.weight": 0}, 41.0),
+        # A core more that limits allow: nothing of it is expected, unless the conf says so.
+        (load(0, 0, Unseen(cpu=1000, cpu_burst=1000)), ONLY_CPU, 93.0),
+        (load(0, 0, Unseen(cpu=1000, cpu_burst=1000)), ONLY_CPU | BURSTS, 88.0),
+        (load(52, 0, Unseen(cpu=1000, cpu_burst=1000)), ONLY_CPU | BURSTS, 33.6),
+        # At a high risk no more than limits allow, and without limits no more than requests.
+        (load(90, 0, Unseen(cpu=500)), ONLY_CPU | RISKY, 5.0),
+        (load(90, 0, Unseen(cpu=500, cpu_burst=200)), ONLY_CPU | RISKY, 3.0),
+        (load(90, 0, Unseen(no_cpu=1)), ONLY_CPU | RISKY, 0.0),
+        (
+            load(0, 0, Unseen(memory=10 * GIB, memory_burst=10 * GIB)),
+            {"usage.weight": 1, "cpu.weight": 0} | BURSTS,
+            88.0,
+        ),
         (
             load(0, 0, Unseen(cpu=1000, no_cpu=1)),
             {
@@ -158,6 +175,16 @@ def test_what_the_cycle_decided_counts_before_it_is_measured() -> None:
     assert sorted(placed.nodes("g").values()) == ["n0", "n0", "n1", "n1"]
 
 
+@pytest.mark.parametrize(("ratio", "nodes"), [(0, ["n0", "n0"]), ("1", ["n0", "n1"])])
+def test_limits_count_of_what_the_cycle_decided(ratio: object, nodes: list[str]) -> None:
+    gang = gang_of("g", 2, cpu=0.1)
+    shape = make_shape(cpu=100, memory=0, burst=(("cpu", 3900),))
+    gang = replace(gang, waiting=tuple(replace(each, shape=shape) for each in gang.waiting))
+    known = loads(n0=load(10), n1=load(15), n2=load(90))
+    placed = plan(gang, known, estimator={"burst_ratio": ratio})
+    assert sorted(placed.nodes("g").values()) == nodes
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -170,7 +197,9 @@ def test_what_the_cycle_decided_counts_before_it_is_measured() -> None:
         ({"estimator": []}, r"argument estimator: \[\] is not a mapping"),
         ({"estimator": {"be_cpu": "much"}}, "estimator.be_cpu: 'much' is not a quantity"),
         ({"estimator": {"risk_factor": [1]}}, r"estimator.risk_factor: \[1\] is not a number"),
-        ({"estimator": {"burst_ratio": 0.5}}, "burst_ratio: limits of pods are not looked at"),
+        ({"estimator": {"burst_ratio": "-0.5"}}, "burst_ratio: -0.5 is less than nothing"),
+        ({"estimator": {"burst_ratio": 1.5}}, "burst_ratio: 1.5 is more than all"),
+        ({"estimator": {"request_ratio": 2}}, "request_ratio: 2 is more than all"),
         ({"estimator": {"ratio": 1}}, "argument estimator.ratio: unknown, known are request"),
     ],
     ids=str,

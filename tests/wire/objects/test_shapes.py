@@ -25,6 +25,33 @@ def test_another_way_of_writing_the_same_request_is_the_same_shape() -> None:
     assert one is decoded(containers=[container(resources={"limits": {"cpu": "1.5"}})]).shape
 
 
+def limited(asked: dict[str, str], most: dict[str, str]) -> dict[str, Any]:
+    return container(resources={"requests": asked, "limits": most})
+
+
+@pytest.mark.parametrize(
+    ("containers", "burst"),
+    [
+        ([limited({"cpu": "1", "memory": "1Gi"}, {})], {}),
+        ([limited({"cpu": "1"}, {"cpu": "1"})], {}),
+        ([limited({}, {"cpu": "1", "memory": "1Gi"})], {}),
+        (
+            [limited({"cpu": "1", "memory": "1k"}, {"cpu": "1500m", "memory": "3k"})],
+            {"cpu": 500, "memory": 2000},
+        ),
+        (
+            [limited({"cpu": "1"}, {"cpu": "2"}), limited({"cpu": "500m"}, {"cpu": "1"})],
+            {"cpu": 1500},
+        ),
+        ([limited({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1"})], {}),
+    ],
+)
+def test_what_limits_let_a_pod_use_beyond_its_requests_is_known(
+    containers: list[dict[str, Any]], burst: dict[str, int]
+) -> None:
+    assert dict(decoded(containers=containers).shape.burst) == burst
+
+
 @pytest.mark.parametrize(
     "spec",
     [
