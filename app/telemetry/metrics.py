@@ -135,6 +135,12 @@ GROUPS_REFUSED = Gauge(
     ("cause",),
     registry=REGISTRY,
 )
+GROUP_WAIT_SECONDS = Histogram(
+    "pumice_group_wait_seconds",
+    "Time from the creation of a group until it runs for the first time.",
+    buckets=(1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 43_200, 86_400, 604_800),
+    registry=REGISTRY,
+)
 GANGS_RELEASED = Counter(
     "pumice_gangs_released",
     "Reservations of gangs given back before they were used, by why.",

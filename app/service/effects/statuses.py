@@ -41,6 +41,7 @@ from app.service.effects.failed_writes import again_unless_gone
 from app.service.ports import Clock, EventSink, EventType, GroupWriter, WriteError
 from app.service.telling.network import network_text
 from app.service.telling.reasons import Reasons
+from app.telemetry import metrics
 from app.wire import patches, reached, times
 
 SETTLING_S = 2.0
@@ -267,6 +268,8 @@ class StatusWriter:
         self._unsettled.pop(key, None)
         self._written[key] = Written(wanted, stored.resource_version, now)
         if wanted.phase is GroupPhase.RUNNING and stored.phase is not GroupPhase.RUNNING:
+            if stored.phase in _IS_TO_RUN:  # not one that lacked members for a while
+                metrics.GROUP_WAIT_SECONDS.observe(max(now - stored.created, 0.0))
             group = self._cache.groups.get(key)
             where = "" if group is None else network_text(self._cache, group)
             text = f"pod group is ready, in {where}" if where else "pod group is ready"

@@ -12,6 +12,7 @@ from app.model.workload import Condition, GroupPhase, QueueState
 from app.service.effects import statuses as status_module
 from app.service.effects.statuses import FIRST_EVENT_WITHOUT_PODS_S
 from app.service.ports import WriteError
+from app.telemetry.metrics import REGISTRY
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told, working
 from tests.service.statuses import TOLD_S, conditions, full, phases, show, statuses, writer_of
@@ -27,7 +28,7 @@ def running(rig: Rig, *names: str) -> None:
 
 
 async def test_a_gang_goes_from_pending_over_inqueue_to_running_and_completed() -> None:
-    rig = Rig()
+    rig, waits = Rig(), REGISTRY.get_sample_value("pumice_group_wait_seconds_count") or 0
     rig.node("n1")
     rig.group("g", minimum=2, phase=GroupPhase.NEW)
     with working(rig):
@@ -44,6 +45,7 @@ async def test_a_gang_goes_from_pending_over_inqueue_to_running_and_completed() 
         rig.show_bindings()
         await advance(1)
         assert statuses(rig, "g")[-1]["phase"] == "Running"
+        assert REGISTRY.get_sample_value("pumice_group_wait_seconds_count") == waits + 1
         assert Told("PodGroup default/g", "Normal", "Scheduled", "pod group is ready") in (
             rig.api.events
         )
