@@ -228,6 +228,11 @@ class Decisions:
 
     # --- groups ----------------------------------------------------------------------------------
 
+    def make_room(self, group: Group, *, now: float) -> None:
+        """A group has its places, for which pods were evicted."""
+        group.room_made_at = now
+        self._registry.changed(group, replan=False)
+
     def admit(self, key: GroupKey) -> None:
         """The enqueue action admitted the group."""
         self.set_phase(key, GroupPhase.INQUEUE)

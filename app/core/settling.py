@@ -6,7 +6,8 @@ borrowed room puts their queue beyond what it deserves. To evict for that at onc
 that were placed a moment ago, or others of their queue in their stead, and the gangs would take
 turns in evicting one another. So for :data:`SETTLING_S` such pods are no victims of such a gang,
 nor does what they hold count as what their queue holds beyond its share. A gang that comes later
-finds nothing of this, and priority inside a queue goes before it.
+finds nothing of this, and priority inside a queue goes before it: but for pods for which others
+were evicted. Those would have gone for nothing, and the gang of higher priority had its turn too.
 """
 
 from functools import cached_property
@@ -46,7 +47,7 @@ class Settling:
     def spared(self, preemptor: Preemptor, rows: Rows) -> Mask:
         """Which pods at ``rows`` are not evicted for ``preemptor``, shape ``(C,)``.
 
-        In its queue those of lower priority are.
+        In its queue those of lower priority are, unless room was made for them while it waited.
         """
         gang, snapshot = preemptor.gang, self._ledger.snapshot
         number = self.number(gang)
@@ -57,9 +58,13 @@ class Settling:
             return spared
         for at in np.flatnonzero(spared).tolist():
             other = snapshot.gangs.get(snapshot.running.gangs[int(rows[at])])
-            equal = other is not None and other.priority >= gang.priority
-            spared[at] = equal and other is not gang
+            spared[at] = other is not None and other is not gang and self._keeps(other, gang)
         return spared
+
+    def _keeps(self, other: Gang, gang: Gang) -> bool:
+        """Whether ``gang`` goes not before an ``other`` of its queue that has just got places."""
+        since = max(self._since, gang.created)
+        return other.priority >= gang.priority or other.room_made_at > since
 
     def held(self, gang: Gang, queue: QueueName) -> Vector | int:
         """What pods of ``queue`` and below hold that settle for ``gang``, shape ``(R,)``, or 0."""

@@ -208,13 +208,14 @@ class Gang:
     """Not to be planned before this time: its last reservation was never used."""
     collecting_since: float = 0.0
     """When room was first kept for it while it waited (seconds since the epoch); 0: never."""
+    room_made_at: float = 0.0
+    """When it last got places that pods were evicted for (seconds since the epoch); 0: never."""
     given_up: bool = False
-    """Whether no member is awaited until one comes: room was kept for members that were not
-    created, other schedulers have bound those that the gang lacks, or the gang is of the one pod
-    that owns it, which was not told so yet, or has gone."""
+    """Whether no member is awaited until one comes: room was kept for members that were not made,
+    other schedulers bound those that it lacks, or the one pod that owns it is not told or gone."""
     set_aside: bool = False
     """No node, or no limit, could take it when it was planned last, whatever else ends: it claims
-    nothing, and what its waiting members request does not count for its queue."""
+    nothing, and what its waiting members ask for does not count for its queue."""
     doubtful: bool = False
     """The gang was set aside until something changed: a node that could take it has to be there."""
     waits_for_nodes: bool = False

@@ -131,6 +131,7 @@ class Crowd:
         self.jobs: dict[str, Job] = {}
         self.members: dict[str, list[Member]] = {}
         self.created: dict[str, float] = {}
+        self.room_made_at: dict[str, float] = {}
         self.evictions: list[Eviction] = []
         self.rounds = 0
         self.last: Plan | None = None
@@ -218,6 +219,7 @@ class Crowd:
             self.take(evicts)
             if not evicts.victims:
                 continue
+            self.room_made_at[evicts.preemptor.partition("/")[2]] = self.now
             self.evictions.append(Eviction(self.rounds, evicts, before, self.held()))
         self._check(decided)
         return decided
@@ -326,6 +328,7 @@ class Crowd:
             role_hidden={"": frozen} if frozen else {},
             role_shapes={"": job.shape},
             ends_whole=job.ends_whole,
+            room_made_at=self.room_made_at.get(job.name, 0.0),
         )
 
 

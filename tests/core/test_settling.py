@@ -80,6 +80,14 @@ def test_priority_inside_a_queue_goes_before_it() -> None:
     assert len(victims(full(high, *lent(4, started=NOW - 50)))) == 1
 
 
+def test_priority_inside_a_queue_goes_not_before_a_gang_that_pods_were_evicted_for() -> None:
+    pod = {"created": 1.0, "started": NOW - 50}
+    young = running_gang("young", [0, 0], queue="a", pod=pod, room_made_at=NOW - 52)
+    for created, count in ((NOW - 60, 0), (NOW - 51, 2)):
+        high = asks(created=created, queue="a", priority=1)
+        assert len(victims(full(high, young))) == count
+
+
 def test_an_equal_of_the_same_queue_waits() -> None:
     large = running_gang("large", [0, 0, 0], minimum=1, queue="a")
     young = running_gang(

@@ -21,7 +21,7 @@ PIECES: tuple[Piece, ...] = (
     *properties("bearable", _BEARABLE, shares=10),
     *properties("victims", _VICTIMS, shares=10),
     *properties("domains", _DOMAINS, shares=10),
-    *properties("loops", _LOOPS, shares=10),
+    *properties("loops", _LOOPS, shares=20),
     *properties(
         "core",
         "tests/core",

@@ -80,6 +80,8 @@ class Group:
     yields_until: float = 0.0
     collecting_since: float = 0.0
     """When free room was first kept for it, as it waits for more; 0: never."""
+    room_made_at: float = 0.0
+    """When it last got places that pods were evicted for; 0: never."""
     given_up: bool = False
     filled_at: float = 0.0
     foreign: int = 0
