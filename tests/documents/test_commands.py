@@ -91,7 +91,7 @@ def run(checkout: Path, block: Block) -> subprocess.CompletedProcess[str]:
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -108,6 +108,6 @@ def test_commands_run_as_they_stand(sandbox: Started, checkout: Path, block: Blo
 
     said: list[str] = []
     if looks:
-        wait_until(done, timeout_s=30, what=str(block))
+        wait_until(done, timeout_s=120, what=str(block))
     else:
         assert done(), said

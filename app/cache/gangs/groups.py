@@ -81,7 +81,7 @@ class Group:
     collecting_since: float = 0.0
     """When free room was first kept for it, as it waits for more; 0: never."""
     room_made_at: float = 0.0
-    """When it last got places that pods were evicted for; 0: never."""
+    """When the group last got places that pods were evicted for; 0: never."""
     given_up: bool = False
     filled_at: float = 0.0
     foreign: int = 0
