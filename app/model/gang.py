@@ -209,7 +209,7 @@ class Gang:
     collecting_since: float = 0.0
     """When room was first kept for it while it waited (seconds since the epoch); 0: never."""
     room_made_at: float = 0.0
-    """When the gang last got places that pods were evicted for, in seconds since the epoch, or 0."""
+    """When the gang last got places that pods were evicted for (seconds of the epoch), or 0."""
     given_up: bool = False
     """Whether no member is awaited until one comes: room was kept for members that were not made,
     other schedulers bound those that it lacks, or the one pod that owns it is not told or gone."""
