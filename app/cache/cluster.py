@@ -32,14 +32,8 @@ from app.cache.reserved.reservations import Reservations
 from app.cache.reserved.shortages import Shortages
 from app.model.device_families import DeviceConfig, DeviceSetting
 from app.model.disruption import DisruptionBudget
-from app.model.ids import (
-    DEFAULT_QUEUE,
-    ROOT_QUEUE,
-    GroupKey,
-    NodeName,
-    PodUid,
-    QueueName,
-)
+from app.model.http_extender import NOT_ASKED, HttpExtenderFacts
+from app.model.ids import DEFAULT_QUEUE, ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.load import NodeLoad
 from app.model.node import Node
 from app.model.numa import NumaTopology
@@ -61,6 +55,9 @@ class ClusterCache:
     ``schedulers`` are the names that are ours; single pods that name no queue are in the
     ``default_queue``. ``clock`` dates what the stories of members and groups tell.
     """
+
+    http_extender: HttpExtenderFacts = NOT_ASKED
+    """What the server of the plugin ``extender`` has answered."""
 
     def __init__(
         self,
@@ -162,7 +159,7 @@ class ClusterCache:
         """Add or replace a pod. ``observed``: seen in a Filter call, the watch is still behind."""
         if self.pods.ours(pod):
             pod = self.device_claims.asking(pod)
-        self.pods.set_pod(pod, now=now, observed=observed)
+        self.pods.set_pod(self.devices.rules.marked(pod), now=now, observed=observed)
 
     def _see(self, pod: Pod) -> None:
         self.set_pod(pod, now=self._clock())
@@ -237,6 +234,9 @@ class ClusterCache:
 
     def set_device_setting(self, setting: DeviceSetting) -> None:
         """Take over what the plugin ``deviceshare`` is told."""
+        known = [*(member.pod for member in self.members.values()), *self.pods.foreign.values()]
+        for pod in self.devices.rules.set(setting.exclusive, known):
+            self.pods.set_pod(pod, now=self._clock())
         if self.devices.set_setting(setting):
             self._follow_devices()
             self._look_again()

@@ -33,6 +33,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "UUIDs that its annotations name with what the nodes list (docs/devices.md)",
     "Volumes": "compare its claims with what there is (kubectl get pvc,pv,storageclass,csinode), "
     "or wait for pods with volumes to end (docs/volumes.md)",
+    "HttpExtender": "see what the server of the plugin extender says, and whether it answers "
+    "(/readyz of the extender tells; docs/extender-plugin.md)",
     "NoDomain": "wait for jobs in the domain named to end, or allow a higher tier "
     "(networkTopology.highestTierAllowed)",
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "

@@ -28,6 +28,7 @@ from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.kube.unusable import why
 from app.kube.writer import ClusterWriter
+from app.main.adapters.http_extender import HttpExtenderClient
 from app.main.adapters.load_reader import LoadReaders
 from app.main.adapters.reviews import ClusterReviews
 from app.main.adapters.slots_here import SlotsHere
@@ -46,8 +47,10 @@ from app.main.urgency import be_urgent
 from app.main.wiring import Parts, assemble
 from app.model.ids import QueueName
 from app.service.effects.needed_queues import ensure_queues
+from app.service.intake.http_extender.events import HttpExtenderEvents
+from app.service.intake.http_extender.follower import HttpExtenderFollower
 from app.service.intake.loads import LoadFollower
-from app.service.ports import WriteError
+from app.service.ports import Clock, WriteError
 from app.settings.extender import ExtenderSettings
 from app.settings.process import address_of
 from app.telemetry.metrics import REGISTRY
@@ -120,6 +123,8 @@ class ExtenderProcess:
             configuration=self._parts.configuration,
             clock=clock,
         )
+        self._http_extender = HttpExtenderClient(client)
+        self._answers, self._told = self._asking(self._http_extender, clock)
         kinds = [*KINDS, *pod_kinds(settings.schedulers())]
         if settings.leader_elect:
             kinds.append(lease_kind(settings.leader_elect_resource_namespace))
@@ -129,6 +134,27 @@ class ExtenderProcess:
             feed=self._parts.feed,
             listed=self._parts.feed.note_listed,
         )
+
+    def _asking(
+        self, server: HttpExtenderClient, clock: Clock
+    ) -> tuple[HttpExtenderFollower, HttpExtenderEvents]:
+        """What asks the HTTP extender, and what tells it of events."""
+        parts = self._parts
+        follower = HttpExtenderFollower(
+            parts.cache,
+            server=server,
+            configuration=parts.configuration,
+            activity=parts.activity,
+            victims=parts.asked_victims,
+            clock=clock,
+        )
+        events = HttpExtenderEvents(
+            parts.cache, server=server, configuration=parts.configuration, clock=clock
+        )
+        follower.told.append(parts.planning.pace.notice)
+        parts.planning.cycle.after += [follower.after_cycle, events.after_cycle]
+        parts.planning.publisher.told.append(events.placed)
+        return follower, events
 
     async def run(self, listener: socket.socket, bind: Bind, stopping: asyncio.Event) -> None:
         """Serve until ``stopping`` is set, then drain."""
@@ -215,7 +241,7 @@ class ExtenderProcess:
         """Plan and act for ever, once everything is listed."""
         await self._informers.synced.wait()
         spare_what_is_there()
-        async with asyncio.TaskGroup() as group:
+        async with self._http_extender, asyncio.TaskGroup() as group:
             for task in self._tasks():
                 group.create_task(task)
 
@@ -228,6 +254,8 @@ class ExtenderProcess:
             parts.owners.run(OWNERS_ASKED_AT_ONCE),
             self._audit(),
             self._loads.run(),
+            self._answers.run(),
+            self._told.run(),
             ensure_queues(parts.cache, self._ports, tried=self._queues_tried),
         ]
         if settings.scheduler_conf is not None:
@@ -281,6 +309,7 @@ class ExtenderProcess:
                 *parts.configuration.notices(),
                 *parts.activity.notices,
                 *self._loads.notices(),
+                *self._answers.notices(),
             ),
             metrics=REGISTRY,
             access=self._access,

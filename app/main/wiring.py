@@ -53,6 +53,7 @@ from app.service.effects.queue_allocation_gates import QueueAllocationGates
 from app.service.effects.statuses import StatusWriter
 from app.service.intake.comparing import compare
 from app.service.intake.feed import Feed
+from app.service.intake.http_extender.victims import AskedVictims
 from app.service.intake.owners import Owners
 from app.service.limits import Limits
 from app.service.ports import (
@@ -103,6 +104,7 @@ class Parts:
     evicting: EvictionWorker
     owners: Owners
     feed: Feed
+    asked_victims: AskedVictims
     audit: Callable[[], Awaitable[Audit]]
 
 
@@ -260,6 +262,7 @@ def assemble(
         actuator=actuator,
         evicting=evicting,
         owners=owners,
+        asked_victims=planning.publisher.asked_victims,
         feed=Feed(cache, activity=activity, clock=clock, settled=settled),
         audit=partial(compare, cache, ports),
     )
@@ -331,6 +334,7 @@ def _planning(
         last_plan=last_plan,
         expiry=expiry,
         evictions=evictions,
+        asked_victims=AskedVictims(cache, configuration),
         log=log,
         limits=limits,
     )

@@ -4,7 +4,7 @@ The families of Volcano are here (volcano.md §3.6); the ConfigMap of the device
 resources of :data:`VGPU`, and adds families of Ascend chips (:func:`ascend`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -196,6 +196,22 @@ class GpuShare(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class ExclusiveRule:
+    """Labels: of the pods that have all of them no two share a GPU."""
+
+    labels: tuple[tuple[str, str], ...]
+
+    @property
+    def mark(self) -> str:
+        """What tells the rule apart from others, and from groups of pods."""
+        return "rule " + ",".join(f"{key}={value}" for key, value in self.labels)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with these labels is one of them."""
+        return all(labels.get(key) == value for key, value in self.labels)
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSetting:
     """The settings of the plugin ``deviceshare``: families that count, the choice of devices."""
 
@@ -204,6 +220,7 @@ class DeviceSetting:
     ascend: bool = False
     lock: bool = False
     order: DeviceOrder = DeviceOrder.LAST
+    exclusive: tuple[ExclusiveRule, ...] = ()
 
     def families(self, config: DeviceConfig) -> tuple[Family, ...]:
         """The families that count."""
@@ -280,6 +297,7 @@ def need_of(family: Family, asked: DeviceAsk, share: GpuShare | None = None) -> 
             mode=said.get(_MODE, ""),
         ),
         spread=said.get(_GROUP_POLICY) == _SPREAD,
+        exclusive=asked.exclusive,
     )
 
 
@@ -325,20 +343,24 @@ class NodeDevices:
     """The devices of one family on a node, by position.
 
     ``used`` is what is taken of each, ``ahead`` what is without terminating pods. ``groups`` are
-    those of the pods on it, each as often as it has pods there.
+    those of the pods on it, and the marks of rules that they match, each as often as pods have it.
     """
 
     family: Family
     devices: tuple[Device, ...]
     used: tuple[Use, ...]
     ahead: tuple[Use, ...]
-    groups: tuple[tuple[GroupKey, ...], ...]
+    groups: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DevicesTaken:
-    """What a pod has of the devices of one family: positions on its node, and how much of each."""
+    """What a pod has of the devices of one family: positions on its node, and how much of each.
+
+    ``exclusive`` as of its need.
+    """
 
     family: str
     group: GroupKey
     charges: tuple[tuple[int, Use], ...]
+    exclusive: tuple[str, ...] = ()

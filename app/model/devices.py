@@ -185,8 +185,9 @@ class DeviceNeed:
     """What a pod needs of the devices of one family.
 
     ``asks`` are of the containers that ask, in the order in which they start. ``apart``: no two
-    containers that stay share a device. ``spread``: nor do two pods of a group. ``flaw`` says why
-    no device will ever do; empty: nothing is wrong.
+    containers that stay share a device. ``spread``: nor do two pods of a group. ``exclusive``: nor
+    do pods that have one of these marks in common, unless the device is cut. ``flaw`` says why no
+    device will ever do; empty: nothing is wrong.
     """
 
     family: str
@@ -194,6 +195,7 @@ class DeviceNeed:
     wanted: Wanted = Wanted()
     apart: bool = False
     spread: bool = False
+    exclusive: tuple[str, ...] = ()
     flaw: str = ""
 
 
@@ -217,6 +219,8 @@ class DeviceAsk:
 
     containers: tuple[ContainerLimits, ...]
     annotations: tuple[tuple[str, str], ...] = ()
+    exclusive: tuple[str, ...] = ()
+    """Rules that the pod matches: it shares no GPU with another pod that matches one of them."""
 
     def said(self) -> Mapping[str, str]:
         """The annotations by key."""

@@ -44,6 +44,7 @@ class Cause(StrEnum):
     NUMA = "NumaTopology"
     DEVICES = "Devices"
     VOLUMES = "Volumes"
+    HTTP_EXTENDER = "HttpExtender"
     VETOED = "Vetoed"
     SCHEDULER_REFUSES = "SchedulerRefuses"
     IN_PREBIND = "InPreBind"
@@ -66,6 +67,7 @@ NODES_MAY_HELP = frozenset(
         Cause.NUMA,
         Cause.DEVICES,
         Cause.VOLUMES,
+        Cause.HTTP_EXTENDER,
         Cause.VETOED,
         Cause.CLUSTER_OVERUSED,
         Cause.QUEUE_OVERUSED,

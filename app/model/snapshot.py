@@ -14,6 +14,8 @@ from app.model.disruption import DisruptionBudget
 from app.model.domains import Domains
 from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
+from app.model.http_extender import NOT_ASKED as NO_ANSWERS
+from app.model.http_extender import HttpExtenderFacts
 from app.model.ids import ROOT_QUEUE, GroupKey, NodeName, PodUid, QueueName
 from app.model.load import NodeLoad
 from app.model.node import Node
@@ -192,6 +194,8 @@ class Snapshot:
     volumes: Volumes = NO_VOLUMES
     loads: Mapping[NodeName, NodeLoad] = field(default_factory=dict)
     """How busy nodes are, as far as that was measured; filled only where a plugin asks for it."""
+    http_extender: HttpExtenderFacts = NO_ANSWERS
+    """What the server of the plugin ``extender`` has answered."""
     quotas: tuple[Quota, ...] = ()
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     asked_of_cordoned: Vector | None = None

@@ -8,13 +8,14 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from app.core.conf_error import ConfError
-from app.core.plugins import rescheduling, usage
+from app.core.plugins import extender, rescheduling, usage
 from app.core.plugins.deviceshare import config_map_of, setting_of
 from app.core.plugins.network_topology import tiers_of
 from app.core.policy import Policies
 from app.core.tiers import build
 from app.model.device_families import DeviceSetting
 from app.model.eviction import EvictionAction
+from app.model.http_extender import HttpExtenderConf
 from app.model.load import MetricsConf
 from app.telemetry import metrics
 from app.wire.scheduler_conf import DEFAULT_CONF, parse_scheduler_conf
@@ -129,6 +130,13 @@ class Configuration:
         if moves is not None and rescheduling.period_of(moves) is not None:
             found = (*found, rescheduling.NAME)
         return found
+
+    @property
+    def http_extender(self) -> HttpExtenderConf | None:
+        """The server that is asked about groups, nodes and victims; None: none is."""
+        plugin = self.policies.conf.plugin(extender.NAME)
+        conf = None if plugin is None else extender.conf_of(plugin)
+        return conf if conf is not None and conf.verbs else None
 
     @property
     def packs(self) -> bool:

@@ -183,3 +183,17 @@ class LoadReader(Protocol):
 
     async def read_loads(self, conf: MetricsConf) -> Mapping[NodeName, NodeLoad]:
         """The loads of nodes by name, of all that is known; raises LoadError."""
+
+
+class HttpExtenderError(Exception):
+    """The HTTP extender did not answer as it should; the text says why."""
+
+
+class HttpExtender(Protocol):
+    """The server that the plugin ``extender`` asks (:mod:`app.model.http_extender`)."""
+
+    async def ask(self, url: str, body: bytes, *, timeout_s: float) -> bytes:
+        """The body of the answer to a POST of ``body``; raises HttpExtenderError."""
+
+    async def read_manifest(self, namespace: str, name: str) -> bytes | None:
+        """The pod as stored, JSON; None when there is none, or it cannot be read now."""

@@ -175,6 +175,19 @@ LOAD_FAILURES = Counter(
     "Times that loads of nodes could not be read.",
     registry=REGISTRY,
 )
+HTTP_EXTENDER_CALLS = Counter(
+    "pumice_http_extender_calls",
+    "What the HTTP extender was asked, by verb and outcome: answered, failed, ignored or dropped.",
+    ("verb", "outcome"),
+    registry=REGISTRY,
+)
+HTTP_EXTENDER_SECONDS = Histogram(
+    "pumice_http_extender_call_seconds",
+    "Time of a call of the HTTP extender.",
+    ("verb",),
+    buckets=_MILLISECONDS,
+    registry=REGISTRY,
+)
 DISCOVERY_SUCCESS = Gauge(
     "pumice_discovery_success_timestamp_seconds",
     "When a source of HyperNodes told the topology last, and that was brought about.",

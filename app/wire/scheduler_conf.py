@@ -1,9 +1,9 @@
 """``volcano-scheduler.conf``: YAML text -> :class:`SchedulerConf`.
 
 Read as Volcano reads it, and more forgiving where tools rewrite the ConfigMap (volcano.md §11):
-switches and arguments may have become text, the action list may have lost its blanks. What is known
-but has no effect here, and unknown plugins and keys, end up in ``warnings``; what cannot be meant
-is a :class:`ConfError` that says where. Values of arguments are checked by the plugins
+switches and arguments may have become text, the action list may have lost its blanks. Unknown
+plugins and keys, and what has no effect, end up in ``warnings``; what cannot be meant is a
+:class:`ConfError` that says where. Values of arguments are checked by the plugins
 (:func:`app.core.tiers.build`).
 """
 
@@ -108,9 +108,7 @@ def _plugin(value: Any, *, tier: int, position: int, warnings: list[str]) -> Plu
     where = f"tier {tier}, plugin {position}"
     given = _mapping(value, where=where)
     name = _name(given, where=where)
-    if name in catalogue.INERT_PLUGINS:
-        warnings.append(f"plugin {name} is not implemented: it has no effect")
-    elif name not in catalogue.PLUGINS:
+    if name not in catalogue.PLUGINS:
         warnings.append(_unknown_plugin(name))
     where = f"{where} ({name})"
     warnings += [

@@ -24,6 +24,10 @@ class Pages:
         assert response.status_code == httpx2.codes.OK, response.text
         return response.json()
 
+    def text(self, path: str) -> str:
+        """What a page says, whatever its status."""
+        return httpx2.get(f"{self.url}{path}", timeout=20, trust_env=False).text
+
     def status(self, path: str) -> int:
         """Status code of a page, 0 when nobody answers."""
         try:

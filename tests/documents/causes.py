@@ -140,6 +140,15 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         "No node can have the volumes of the pod. See [Volumes](volumes.md).",
         _said(Cause.VOLUMES, "node n1: 3 of 16 volumes of csi.example.com free; 4 asked"),
     ),
+    Cause.HTTP_EXTENDER: (
+        "The server that the plugin `extender` asks said no, or nothing yet; the sentence has its "
+        "words. See [A server that decides too](extender-plugin.md).",
+        _nodes(
+            Cause.HTTP_EXTENDER,
+            NodeCount("node(s) the HTTP extender refuses", 3),
+            NodeCount("node(s) the HTTP extender has not answered about", 2),
+        ),
+    ),
     Cause.VETOED: (
         "A filter of kube-scheduler, such as one for devices of DRA, refused the node that the "
         "planner had chosen, and no other node has room.",

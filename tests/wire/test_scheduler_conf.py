@@ -196,7 +196,7 @@ actions: enqueue
 schedulePeriod: 1s
 tiers:
 - plugins:
-  - name: extender
+  - name: magic
   - name: gang
     enableJobOrdr: false
 metrics:
@@ -206,7 +206,7 @@ metrics:
     assert conf.metrics is None
     assert conf.warnings == (
         "key schedulePeriod is unknown: it has no effect",
-        "plugin extender is not implemented: it has no effect",
+        "plugin magic is unknown: it has no effect",
         "tier 1, plugin 2 (gang): key enableJobOrdr is unknown: it has no effect",
         "metrics: nothing is asked of 'influxdb', known are prometheus, prometheus_adaptor, "
         "elasticsearch, metrics-server, annotation",

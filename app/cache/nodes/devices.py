@@ -11,6 +11,7 @@ Charges are followed lazily, as nothing is asked of them between two snapshots.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from app.cache.nodes.gpu_rules import GpuRules
 from app.cache.nodes.usage import NodeUsage
 from app.core.placement.devices import Given, Share, assign, on_node, peak_of
 from app.model.device_families import (
@@ -84,6 +85,7 @@ class DeviceUsage:
         self._told: dict[NodeName, tuple[NodeDevices, ...]] = {}
         self._stale: set[NodeName] = set()
         self.config = DEFAULT_DEVICES
+        self.rules = GpuRules()
         node_usage.moved.append(self._note)
 
     # --- what counts -----------------------------------------------------------------------------
@@ -216,7 +218,7 @@ class DeviceUsage:
             for name, given in held.given.items():
                 at = {device.id: number for number, device in enumerate(listed.get(name, ()))}
                 charges = tuple((at[id_], use) for id_, use in given.charges if id_ in at)
-                each.append(DevicesTaken(name, held.group, charges))
+                each.append(DevicesTaken(name, held.group, charges, given.need.exclusive))
             found[PodUid(holder)] = tuple(each)
         return found
 
@@ -228,7 +230,7 @@ class DeviceUsage:
                 continue
             used = dict.fromkeys((device.id for device in listed), UNUSED)
             ahead = dict(used)
-            groups: dict[str, list[GroupKey]] = {device.id: [] for device in listed}
+            groups: dict[str, list[str]] = {device.id: [] for device in listed}
             for holder in self._on.get(name, {}):
                 held = self._held[holder]
                 given = held.given.get(family.name)
@@ -236,7 +238,8 @@ class DeviceUsage:
                 for id_, use in given.charges if given is not None else ():
                     if id_ in used:
                         used[id_] = used[id_].plus(use)
-                        groups[id_].append(held.group)
+                        marks = given.need.exclusive if given is not None else ()
+                        groups[id_] += (held.group, *marks)
                         if not going:
                             ahead[id_] = ahead[id_].plus(use)
             found.append(

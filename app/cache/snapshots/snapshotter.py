@@ -100,6 +100,7 @@ class Snapshotter:
             vetoes=vetoes,
             places=dict(views.places),
             loads=cache.loads.nodes(),
+            http_extender=cache.http_extender,
             numa=cache.numa.nodes(),
             numa_taken=cache.numa.taken() if running else {},
             devices=cache.devices.nodes(),

@@ -93,13 +93,16 @@ class DeviceBooks:
             return (
                 None if entry.releasing or each is None else _Taken(each, idle=False, joins=False)
             )
-        found = self.chosen(
-            self.needs(entry.shape.devices), row, entry.gang.key, ahead=entry.pipelined
-        )
+        needs = self.needs(entry.shape.devices)
+        found = self.chosen(needs, row, entry.gang.key, ahead=entry.pipelined)
         if not found:
             return None
+        exclusive = {family.name: need.exclusive for family, need in needs}
         return _Taken(
-            tuple(DevicesTaken(name, entry.gang.key, charges) for name, charges in found),
+            tuple(
+                DevicesTaken(name, entry.gang.key, charges, exclusive[name])
+                for name, charges in found
+            ),
             idle=not entry.pipelined,
             joins=True,
         )
@@ -132,10 +135,11 @@ def _moved(
         if entry.idle:
             used[at] = used[at].minus(use) if gives else used[at].plus(use)
         if entry.joins:
-            groups[at] = _without(groups[at], taken.group) if gives else (*groups[at], taken.group)
+            for mark in (taken.group, *taken.exclusive):
+                groups[at] = _without(groups[at], mark) if gives else (*groups[at], mark)
     return replace(here, used=tuple(used), ahead=tuple(ahead), groups=tuple(groups))
 
 
-def _without(groups: tuple[GroupKey, ...], group: GroupKey) -> tuple[GroupKey, ...]:
+def _without(groups: tuple[str, ...], group: str) -> tuple[str, ...]:
     at = groups.index(group)
     return groups[:at] + groups[at + 1 :]

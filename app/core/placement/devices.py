@@ -52,6 +52,7 @@ def on_node(
         device.healthy
         and need.wanted.takes_id(device.id)
         and not (need.spread and group is not None and group in groups)
+        and (bool(device.kind.geometries) or not any(m in groups for m in need.exclusive))
         for device, groups in zip(node.devices, node.groups, strict=True)
     )
     used = node.ahead if ahead else node.used

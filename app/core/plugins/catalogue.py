@@ -1,4 +1,4 @@
-"""Which plugins and actions exist: ours, and Volcano's that have no effect here."""
+"""Which plugins and actions exist."""
 
 from collections.abc import Mapping
 
@@ -9,6 +9,7 @@ from app.core.plugins import (
     conformance,
     deviceshare,
     drf,
+    extender,
     gang,
     network_topology,
     nodegroup,
@@ -36,6 +37,7 @@ PLUGINS: Mapping[str, Configure] = {
     "conformance": conformance.configure,
     "deviceshare": deviceshare.configure,
     "drf": drf.configure,
+    "extender": extender.configure,
     "gang": gang.configure,
     "network-topology-aware": network_topology.configure,
     "nodegroup": nodegroup.configure,
@@ -54,13 +56,6 @@ PLUGINS: Mapping[str, Configure] = {
     "tdm": tdm.configure,
     "usage": usage.configure,
 }
-
-INERT_PLUGINS = frozenset(
-    {
-        "extender",
-    }
-)
-"""Plugins of Volcano that are accepted and do nothing."""
 
 EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
 """Actions that evict."""

@@ -9,7 +9,7 @@ all room. ``deviceshare.SchedulePolicy`` says which devices are taken first, and
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from app.core.placement.device_books import DeviceBooks
 from app.core.placement.devices import Given, Lacking, assign, on_node, total_score
 from app.core.policy import Hooks, NodeRule, NodeScore, NodesNow, OpenPlugin, Session
 from app.model.conf import PluginConf
-from app.model.device_families import DeviceSetting, Family, GpuShare
+from app.model.device_families import DeviceSetting, ExclusiveRule, Family, GpuShare
 from app.model.devices import Ask, DeviceNeed, DeviceOrder
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task
@@ -27,6 +27,7 @@ from app.model.reason import Cause
 from app.model.resources import Mask, Scores
 
 NAME = "deviceshare"
+_EXCLUSIVE = "deviceshare.GPUExclusiveRules"
 CONFIG_MAP = "volcano-vgpu-device-config"
 CONFIG_NAMESPACE = "kube-system"
 
@@ -54,7 +55,30 @@ def setting_of(conf: PluginConf) -> DeviceSetting:
         ascend=given.flag("deviceshare.AscendHAMiVNPUEnable", default=False),
         lock=given.flag("deviceshare.NodeLockEnable", default=False),
         order=_order(given.text("deviceshare.SchedulePolicy")),
+        exclusive=_exclusive(conf.arguments.get(_EXCLUSIVE)),
     )
+
+
+def _exclusive(given: object) -> tuple[ExclusiveRule, ...]:
+    """Rules as a list of mappings, label to value; numbers and booleans count as their texts."""
+    if given is None:
+        return ()
+    rules = given if isinstance(given, list) else [given]
+    found: list[ExclusiveRule] = []
+    for number, rule in enumerate(rules, start=1):
+        if not isinstance(rule, Mapping) or not rule:
+            raise _wrong_rule(number, f"{rule!r} is no mapping of labels to values")
+        labels: dict[str, str] = {}
+        for key, value in rule.items():
+            if not isinstance(key, str) or not isinstance(value, str | int):
+                raise _wrong_rule(number, f"{key!r}: {value!r} is no label with its value")
+            labels[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        found.append(ExclusiveRule(tuple(sorted(labels.items()))))
+    return tuple(dict.fromkeys(found))
+
+
+def _wrong_rule(number: int, why: str) -> ConfError:
+    return ConfError(f"plugin deviceshare: argument {_EXCLUSIVE}: rule {number}: {why}")
 
 
 def config_map_of(conf: PluginConf) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import aiohttp
@@ -33,7 +34,7 @@ class WebClient:
         )
         # What is compressed could grow without bound when it is read.
         headers = {**request.headers, "accept-encoding": "identity"}
-        try:
+        with failures_told(self._timeout_s):
             connector = aiohttp.TCPConnector(ssl=_context(request))
             async with (
                 aiohttp.ClientSession(
@@ -41,17 +42,25 @@ class WebClient:
                 ) as session,
                 session.get(request.url, headers=headers, allow_redirects=False) as answer,
             ):
-                return await _read(answer, request.most_bytes)
-        except TimeoutError as error:
-            raise WebError(f"no answer within {self._timeout_s:g} s") from error
-        except aiohttp.ClientConnectorCertificateError as error:
-            why = error.certificate_error
-            raise WebError(f"the server's certificate is not trusted: {why}") from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise WebError(str(error) or type(error).__name__) from error
+                return await read_answer(answer, request.most_bytes)
 
 
-async def _read(answer: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+@contextmanager
+def failures_told(timeout_s: float) -> Iterator[None]:
+    """Inside, what fails of a request raises `WebError`."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise WebError(f"no answer within {timeout_s:g} s") from error
+    except aiohttp.ClientConnectorCertificateError as error:
+        why = error.certificate_error
+        raise WebError(f"the server's certificate is not trusted: {why}") from error
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise WebError(str(error) or type(error).__name__) from error
+
+
+async def read_answer(answer: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+    """The body of an answer of status 200; raises `WebError` for others, and for longer ones."""
     if answer.status != 200:
         raise WebError(f"HTTP {answer.status}")
     pieces: list[bytes] = []

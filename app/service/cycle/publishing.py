@@ -30,6 +30,7 @@ from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
 from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.snapshot_token import SnapshotToken
+from app.service.intake.http_extender.victims import AskedVictims
 from app.service.limits import Limits
 from app.telemetry import metrics
 
@@ -51,6 +52,7 @@ class Publisher:
     last_plan: LastPlan
     expiry: Expiry
     evictions: Evictions
+    asked_victims: AskedVictims
     log: CycleLog
     limits: Limits
     told: list[Published] = field(default_factory=list)
@@ -86,12 +88,16 @@ class Publisher:
     def _begin_evictions(self, plan: Plan, snapshot: Snapshot, now: float) -> bool:
         """Take up the evictions that the live cluster bears; whether some are to be planned anew.
 
-        Those of groups that pause are not: they would be decided on again at once.
+        Those of groups that pause are not: they would be decided on again at once. Nor those that
+        the HTTP extender is to be asked about first, or has spared pods of.
         """
         again = False
         for each in plan.evictions:
             gang = snapshot.gangs.get(each.preemptor)
             if self.evictions.pauses_for(each, now=now):
+                continue
+            if not self.asked_victims.may_go(each, now=now):
+                metrics.EVICTION_PLANS.labels(each.action, "asked").inc()
                 continue
             why = unbearable(each, gang, self.cache)
             if why:

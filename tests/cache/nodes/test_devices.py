@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.cache.snapshots.snapshotter import Snapshotter
-from app.model.device_families import DeviceSetting
+from app.model.device_families import DeviceSetting, ExclusiveRule
 from app.model.devices import DeviceOrder
 from app.model.ids import NodeName
 from tests.builders import make_shape
@@ -225,3 +226,73 @@ def test_pods_without_devices_are_left_alone() -> None:
     rig.pod("a", shape=make_shape())
     assert rig.place(a="big")
     assert rig.cache.devices.decision(rig.uid("a"), now=1.0) is None
+
+
+ML = ExclusiveRule((("app", "training"), ("team", "ml")))
+WEB = ExclusiveRule((("app", "web"),))
+PACKED = DeviceSetting(vgpu=True, order=DeviceOrder.BINPACK)
+TRAINING = {"app": "training", "team": "ml"}
+
+
+def exclusive(*rules: ExclusiveRule) -> DeviceSetting:
+    return replace(PACKED, exclusive=rules)
+
+
+def gpus_of(rig: Rig, *names: str) -> list[str]:
+    return [(rig.ids(name) or "").partition(",")[0] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "share"),
+    [
+        (TRAINING, TRAINING, False),
+        (TRAINING, {"app": "training"}, True),
+        (TRAINING, {}, True),
+        (TRAINING, {"app": "web"}, True),
+        ({"app": "web"}, {"app": "web", "tier": "front"}, False),
+    ],
+    ids=str,
+)
+def test_pods_that_match_the_same_rule_share_no_gpu(
+    first: dict[str, str], second: dict[str, str], share: bool
+) -> None:
+    rig = Rig(setting=exclusive(ML, WEB))
+    rig.want("a", 8, labels=first)
+    rig.want("b", 8, labels=second)
+    assert rig.place(a="big", b="big")
+    a, b = gpus_of(rig, "a", "b")
+    assert (a == b) is share
+
+
+def test_a_pod_without_a_gpu_of_its_own_gets_none() -> None:
+    rig = Rig(setting=exclusive(ML))
+    for name in ("a", "b", "c"):
+        rig.want(name, 8, labels=TRAINING)
+    assert rig.place(a="big", b="big", c="big")
+    assert sorted(gpus_of(rig, "a", "b", "c")) == ["", "GPU-a", "GPU-b"]
+    [without] = [name for name in ("a", "b", "c") if rig.ids(name) is None]
+    rig.cache.reservations.withdraw(rig.uid(without), now=rig.now)
+    rig.cache.drop_pod(rig.uid(next(name for name in ("a", "b", "c") if name != without)))
+    assert rig.place(**{without: "big"})
+    assert gpus_of(rig, without) != [""]
+
+
+def test_after_a_restart_bound_pods_keep_others_of_their_rule_off() -> None:
+    rig = Rig(setting=exclusive(ML))
+    rig.want("a", 8, node="big", said=told("GPU-a", 8), labels=TRAINING)
+    rig.want("b", 8, labels=TRAINING)
+    assert rig.place(b="big")
+    assert gpus_of(rig, "a", "b") == ["GPU-a", "GPU-b"]
+
+
+def test_rules_that_come_while_pods_are_there_count_for_them() -> None:
+    rig = Rig(setting=PACKED)
+    rig.want("a", 8, node="big", said=told("GPU-a", 8), labels=TRAINING)
+    rig.want("b", 8, labels=TRAINING)
+    rig.cache.set_device_setting(exclusive(ML))
+    assert rig.place(b="big")
+    assert gpus_of(rig, "a", "b") == ["GPU-a", "GPU-b"]
+    rig.want("c", 8, labels=TRAINING)
+    rig.cache.set_device_setting(PACKED)
+    assert rig.place(c="big")
+    assert gpus_of(rig, "c") != [""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -320,3 +321,61 @@ def test_pods_without_devices_are_no_concern_of_the_rule() -> None:
 def test_without_a_family_the_plugin_has_no_say() -> None:
     hooks, _ = open_plugin("deviceshare", make_snapshot())
     assert hooks.node_rules is None
+
+
+def marked(gib: int, *marks: str) -> PodShape:
+    shape = vgpu_shape(gib)
+    assert shape.devices is not None
+    return replace(shape, devices=replace(shape.devices, exclusive=marks))
+
+
+def test_members_that_match_a_rule_get_a_gpu_each_or_none() -> None:
+    assert len(plan(gang("g", 2, marked(8, "rule a=b")), on=(gpus(32, 32),)).nodes("g")) == 2
+    waits = plan(gang("g", 3, marked(8, "rule a=b")), on=(gpus(32, 32),))
+    assert waits.nodes("g") == {}
+    assert waits.refusal("g").cause is Cause.DEVICES
+    assert len(plan(gang("g", 3, marked(8)), on=(gpus(32, 32),)).nodes("g")) == 3
+
+
+def test_pods_of_other_rules_share_gpus() -> None:
+    one, two = gang("one", 1, marked(8, "rule a=b")), gang("two", 1, marked(8, "rule c=d"))
+    outcome = plan(one, two, on=(gpus(32),))
+    assert (outcome.nodes("one"), outcome.nodes("two")) == ({"one-0": "n0"}, {"two-0": "n0"})
+    again = gang("again", 1, marked(8, "rule a=b"))
+    outcome = plan(one, again, on=(gpus(32),))
+    assert len(outcome.nodes("one")) + len(outcome.nodes("again")) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "rules"),
+    [
+        ([{"app": "a", "team": "b"}, {"x": 1}], [(("app", "a"), ("team", "b")), (("x", "1"),)]),
+        ([{"gpu": True}, {"gpu": "true"}], [(("gpu", "true"),)]),
+        ({"app": "a"}, [(("app", "a"),)]),
+        ([], []),
+        (None, []),
+    ],
+    ids=str,
+)
+def test_rules_are_mappings_of_labels(given: object, rules: list[object]) -> None:
+    arguments = {"deviceshare.GPUExclusiveRules": given}
+    found = setting_of(PluginConf("deviceshare", arguments=arguments)).exclusive
+    assert [rule.labels for rule in found] == rules
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("app=a", "rule 1: 'app=a' is no mapping of labels to values"),
+        ([{"app": "a"}, {}], "rule 2: {} is no mapping of labels to values"),
+        ([{"app": ["a"]}], "rule 1: 'app': ['a'] is no label with its value"),
+        ([{1: "a"}], "rule 1: 1: 'a' is no label with its value"),
+    ],
+    ids=str,
+)
+def test_rules_that_cannot_be_meant_are_refused(given: object, said: str) -> None:
+    arguments = {"deviceshare.GPUExclusiveRules": given}
+    with pytest.raises(ConfError) as refused:
+        setting_of(PluginConf("deviceshare", arguments=arguments))
+    key = "deviceshare.GPUExclusiveRules"
+    assert str(refused.value) == f"plugin deviceshare: argument {key}: {said}"

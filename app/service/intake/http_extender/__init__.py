@@ -1,0 +1,1 @@
+"""Asking the HTTP extender (:mod:`app.model.http_extender`) in the background."""

@@ -1,0 +1,127 @@
+"""About which nodes the HTTP extender is to be asked, and what it said, of one subject.
+
+Nodes with room for a member now are asked about first, as many as it takes until enough of them are
+allowed; the others only where pods may be evicted from them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from msgspec import Raw
+from numpy.typing import NDArray
+
+from app.model.gang import Gang, Task
+from app.model.http_extender import Answered
+from app.model.ids import NodeName
+from app.model.resources import Mask, Matrix, Vector
+from app.model.snapshot import NodeTable
+
+AGAIN_FULL_S: Final = 40.0
+"""An answer about a node that has no room now is asked for again after so long."""
+ENOUGH: Final = 100
+"""Allowed nodes with room that do, as in Volcano; or two for each member that waits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IdleNodes:
+    """The nodes and what is free there, shape ``(N, R)``; ``open`` ones take pods, shape (N,)."""
+
+    table: NodeTable
+    free: Matrix
+    open: Mask
+
+    @classmethod
+    def of(cls, table: NodeTable, used: Matrix) -> "IdleNodes":
+        """As the ledger stands."""
+        taking = np.array([n.ready and not n.unschedulable for n in table.nodes], dtype=np.bool_)
+        return cls(table, table.allocatable - used, taking)
+
+    def fits(self, request: Vector, *, if_empty: bool = False) -> Mask:
+        """The nodes that have room for it."""
+        have = self.table.allocatable if if_empty else self.free
+        width = min(have.shape[1], len(request))
+        short = (have[:, :width] < request[:width]) & (request[:width] > 0)
+        mask: Mask = self.open & ~short.any(axis=1)
+        return mask
+
+
+@dataclass(slots=True, eq=False)
+class AskedNodes:
+    """The answers about nodes for members of ``gang`` that are like ``task``."""
+
+    gang: Gang
+    task: Task
+    body: Raw = field(default_factory=Raw)
+    """The task as it is told."""
+    answers: dict[NodeName, Answered[str]] = field(default_factory=dict)
+    scores: Answered[Mapping[NodeName, float]] | None = None
+    scored: int = 0
+    """How many nodes were scored."""
+    asked_at: float = 0.0
+    """When something was asked last; 0: never."""
+    _told: Mapping[NodeName, Answered[str]] | None = None
+    _table: NodeTable | None = None
+    _due: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """When a node is to be asked about again, shape ``(N,)``."""
+
+    def wanted(self, room: IdleNodes, *, now: float, also_full: bool) -> Sequence[int]:
+        """Rows to ask about now, those with room first; ``also_full``: the others too."""
+        self._follow(room.table)
+        fits = room.fits(self.task.request)
+        wanted = np.flatnonzero(fits & (self._due <= now)).tolist()
+        if self.allowed(room, now) >= self._enough:
+            wanted = []
+        if also_full:
+            full = room.fits(self.task.request, if_empty=True) & ~fits
+            wanted += np.flatnonzero(full & (self._due <= now)).tolist()
+        found: list[int] = wanted
+        return found
+
+    def allowed(self, room: IdleNodes, now: float) -> int:
+        """How many nodes with room are allowed, as was answered lately."""
+        fits = room.fits(self.task.request) & (self._due > now)
+        names = (room.table.nodes[row].name for row in np.flatnonzero(fits).tolist())
+        return sum(1 for name in names if (a := self.answers.get(name)) and a.value == "")
+
+    def note(self, row: int, answer: Answered[str], *, due: float) -> bool:
+        """Take over an answer; returns whether it is another one than before."""
+        assert self._table is not None
+        name = self._table.nodes[row].name
+        before, self.answers[name] = self.answers.get(name), answer
+        self._due[row], self._told = due, None
+        return answer.differs_from(before)
+
+    def told(self) -> Mapping[NodeName, Answered[str]]:
+        """The answers by now, which never change."""
+        if self._told is None:
+            self._told = dict(self.answers)
+        return self._told
+
+    def to_score(self, *, now: float, all_of: IdleNodes | None) -> list[NodeName]:
+        """Nodes that may be scored: the allowed ones, or all (``all_of``) where none is asked."""
+        if all_of is not None:
+            fits = all_of.fits(self.task.request, if_empty=True)
+            return [all_of.table.nodes[row].name for row in np.flatnonzero(fits).tolist()]
+        return sorted(name for name, each in self.answers.items() if each.fresh(now) == "")
+
+    @property
+    def _enough(self) -> int:
+        return max(ENOUGH, 2 * len(self.gang.waiting))
+
+    def _follow(self, table: NodeTable) -> None:
+        """Nodes come and go: what was asked stays with its node."""
+        if self._table is table:
+            return
+        due = np.zeros(len(table.nodes))
+        if self._table is not None:
+            known = self._table.index
+            for row, node in enumerate(table.nodes):
+                before = known.get(node.name)
+                if before is not None and self._table.nodes[before].places_like(node):
+                    due[row] = self._due[before]
+            for name in self.answers.keys() - table.index.keys():
+                del self.answers[name]
+            self._told = None
+        self._table, self._due = table, due
