@@ -196,6 +196,7 @@ def make_snapshot(
         "used": np.zeros_like(table.allocatable),
         "releasing": np.zeros_like(table.allocatable),
         "pending": gangs,
+        "affine": tuple(gang for gang in gangs if gang.affinity is not None),
     }
     filled = defaults | fields
     pending: tuple[Gang, ...] = filled["pending"]

@@ -37,6 +37,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "(/readyz of the extender tells; docs/extender-plugin.md)",
     "NoDomain": "wait for jobs in the domain named to end, or allow a higher tier "
     "(networkTopology.highestTierAllowed)",
+    "TopologyAffinity": "wait for the groups named to end or to come, or ask for less in "
+    "topologyAffinity (preferred in place of required, another tier)",
     "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "
     "Pumice tries these nodes again by itself, within a minute (--veto-time)",
     "SchedulerRefuses": "mend what kube-scheduler says of the pod; it tries it again by itself",

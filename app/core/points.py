@@ -135,6 +135,8 @@ class Opened:
     predicates = Point(lambda h: h.predicates, combining.first_rules, "enablePredicate")
     node_rules = Point(lambda h: h.node_rules, combining.all_rules, "enablePredicate")
     scoring = Point(lambda h: h.scoring, combining.sum_of_weights, "enableNodeOrder")
+    node_areas = Point(lambda h: h.node_area, combining.in_order, "enablePredicate")
+    """Where searches for a gang, or a sub-group, look at all: all must hold."""
     node_scores = Point(lambda h: h.node_score, combining.in_order, "enableNodeOrder")
     """Scores of nodes that are added to what ``scoring`` gives."""
     domain_scores = Point(lambda h: h.domain_score, combining.in_order, "enabledHyperNodeOrder")

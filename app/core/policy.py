@@ -21,7 +21,7 @@ from app.model.eviction import EvictionAction
 from app.model.exchange import Exchange
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, QueueName
-from app.model.parts import NO_SUB_GROUP, Part
+from app.model.parts import NO_SUB_GROUP, Part, SubGroup
 from app.model.pod import Pod
 from app.model.reason import Cause, Refusal
 from app.model.resources import Mask, Matrix, Rows, Scores, Vector
@@ -143,11 +143,10 @@ class NodeScore:
 
 
 DomainScore = Callable[[Gang, Vector], Scores]
-"""How much a plugin likes each domain of the network, shape ``(D,)``, for a gang.
+"""How much a plugin likes each domain, shape ``(D,)``, for a gang that asks for so much still."""
 
-The gang still asks for so much, shape ``(R,)``.
-"""
-
+NodeArea = Callable[[Gang, SubGroup | None], Mask | None]
+"""The nodes left to waiting members of a gang, or of a sub-group, shape ``(N,)``; None: all."""
 PlaceClass = Callable[[Gang, Task, int], Exchange]
 """The class of the place that a task of a gang has on the node of a row."""
 
@@ -369,6 +368,7 @@ class Hooks:
     predicates: Predicates | None = None
     node_rules: Sequence[NodeRule] | None = None
     node_score: NodeScore | None = None
+    node_area: NodeArea | None = None
     domain_score: DomainScore | None = None
     place_class: PlaceClass | None = None
     queue_shares: QueueShares | None = None

@@ -55,6 +55,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.QUEUE_ORDER: "waiting for an earlier group of the queue",
     Cause.PIPELINED: "waiting for evicted pods to go",
     Cause.NO_DOMAIN: "waiting for a domain of the network that has room for the group",
+    Cause.TOPOLOGY_AFFINITY: "waiting for a domain of the network beside or away from other groups",
 }
 
 _SUBJECT: Mapping[Cause, str] = {

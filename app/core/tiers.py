@@ -51,6 +51,8 @@ def open_policies(
     configured = [
         [(conf, open_plugin(session)) for conf, open_plugin in tier] for tier in policies.tiers
     ]
+    left_out = [PluginConf(name) for name in catalogue.ALWAYS if policies.conf.plugin(name) is None]
+    configured.append([(conf, catalogue.PLUGINS[conf.name](conf)(session)) for conf in left_out])
     gate = Gate(ledger, holders=Holders(ledger) if explain else None)
     return Opened(configured, Opening(ledger, gate, now))
 

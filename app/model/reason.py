@@ -56,6 +56,7 @@ class Cause(StrEnum):
     QUEUE_ORDER = "QueueOrder"
     PIPELINED = "Pipelined"
     NO_DOMAIN = "NoDomain"
+    TOPOLOGY_AFFINITY = "TopologyAffinity"
 
 
 NODES_MAY_HELP = frozenset(
@@ -75,6 +76,7 @@ NODES_MAY_HELP = frozenset(
         Cause.QUEUE_ROOM,
         Cause.COLLECTING,
         Cause.NO_DOMAIN,
+        Cause.TOPOLOGY_AFFINITY,
     }
 )
 """Causes that a larger cluster may take away."""

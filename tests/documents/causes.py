@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from app.cli.next_steps import next_step
@@ -227,6 +228,18 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
                 tier=1,
                 nearest=NearestDomain("rack-7", takes=6, lacks=make_amounts(cpu=16000)),
             ),
+        ),
+    ),
+    Cause.TOPOLOGY_AFFINITY: (
+        "What the group asks for in `topologyAffinity` keeps it from every node that has room. The "
+        "sentence names the domains, and the groups that are there. See [Network "
+        "topology](network-topology.md).",
+        replace(
+            _nodes(
+                Cause.TOPOLOGY_AFFINITY,
+                NodeCount("node(s) didn't match the group's podGroupAntiAffinity", 6),
+            ),
+            note="podGroupAntiAffinity: default/web has rack-1, rack-2 (2 of 2 domains)",
         ),
     ),
 }

@@ -34,6 +34,8 @@ class GangViews:
     """Pending ones of which some role has a rule about other pods."""
     bearing: Views = field(default_factory=dict)
     """Pending ones of which some role may go to cordoned nodes."""
+    affine: Views = field(default_factory=dict)
+    """Those that have a ``topologyAffinity``."""
     places: dict[GroupKey, tuple[MemberPlace, ...]] = field(default_factory=dict)
     """Of groups whose members' nodes matter: see :class:`~app.model.snapshot.Snapshot`."""
 
@@ -57,6 +59,7 @@ class GangViews:
             shape.looks_at_pods for shape in view.role_shapes.values()
         )
         file_under(self.pods_with_rules, view.key, view, wanted=pods_with_rules)
+        file_under(self.affine, view.key, view, wanted=view.affinity is not None)
         bearing = pending and any(map(bears_cordon, view.role_shapes.values()))
         file_under(self.bearing, view.key, view, wanted=bearing)
 
@@ -83,6 +86,7 @@ class GangViews:
             self.shown,
             self.nominated,
             self.pods_with_rules,
+            self.affine,
             self.bearing,
         ):
             part.pop(key, None)

@@ -107,6 +107,7 @@ class Snapshotter:
             devices_taken=cache.devices.taken() if running else {},
             device_config=cache.devices.config,
             volumes=cache.volumes.volumes(),
+            affine=tuple(views.affine.values()),
             domains=cache.network.domains(table),
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),

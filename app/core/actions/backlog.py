@@ -19,9 +19,13 @@ from app.core.ledger import Ledger
 from app.core.policy import TaskKey
 from app.model.gang import Gang, Task
 from app.model.ids import PodUid
+from app.model.parts import SubGroup
 from app.model.snapshot import Snapshot
 
 _RUN = 128
+
+FailedUnit = tuple[int, frozenset[tuple[TaskKind, int]], SubGroup | None]
+"""So many out of members of such kinds, of that sub-group; None: of any."""
 
 _Rank = tuple[bool, bool, Any, PodUid]
 _Entry = tuple[_Rank, Task]
@@ -40,9 +44,7 @@ class Backlog:
     tasks: deque[Task] = field(default_factory=deque)
     failed: dict[TaskKind, Moment] = field(default_factory=dict)
     units: deque[Unit] | None = None
-    failed_units: dict[tuple[int, frozenset[tuple[TaskKind, int]]], Failure] = field(
-        default_factory=dict
-    )
+    failed_units: dict[FailedUnit, Failure] = field(default_factory=dict)
     sorted: bool = False
     goes_last: bool = False
 

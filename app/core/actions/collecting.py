@@ -22,7 +22,7 @@ import numpy as np
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached, tasks_of_minimum
-from app.core.actions.network import DomainSearch, Members
+from app.core.actions.network import DomainSearch, Members, open_rows
 from app.core.actions.serving import give_minimum
 from app.core.actions.turns import Turns
 from app.model.gang import Gang, Task
@@ -256,13 +256,15 @@ def _room_to_keep(cycle: Cycle, gang: Gang, tasks: Sequence[Task]) -> Matrix | N
     of equal ones where it collected before.
     """
     topology = gang.topology
+    within = open_rows(cycle, gang)
     if topology is None or not topology.is_hard:
-        return cycle.finder.collect(tasks)
+        return cycle.finder.collect(tasks, within=within)
     index = cycle.snapshot.table.index
     before = [each.nodes for each in cycle.snapshot.collected if each.gang == gang.key]
     kept = np.array([index[n] for some in before for n, _ in some if n in index], dtype=np.intp)
     search = DomainSearch.of(cycle, topology, Members(gang, tasks, len(tasks)))
-    inside = (cycle.finder.collect(tasks, within=each.rows) for each in search.fullest(kept))
+    rows = (each.rows_within(within) for each in search.fullest(kept))
+    inside = (cycle.finder.collect(tasks, within=each) for each in rows)
     return next((taken for taken in inside if taken is not None), None)
 
 

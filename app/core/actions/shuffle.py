@@ -93,6 +93,8 @@ class _Round:
         running = cycle.snapshot.running
         if any(running.pods[at].uid in ledger.evicted for at in unit.pods):
             return
+        if cycle.snapshot.gangs[unit.gang].affinity is not None:
+            return  # where its members are may be what others of them, or other groups, go by
         excess = [self.wants[at].excess(at) for at in unit.pods]
         first = excess[0]
         if first is None or None in excess:

@@ -67,10 +67,12 @@ def _place_unit(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
 def _place_together(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
     """Give so many of ``unit`` places on the ledger as it lacks, or say why that cannot be.
 
-    What like units did not get they do not get later either, while room only gets less.
+    What like units did not get they do not get later either, while room only gets less. Where
+    terms tell sub-groups apart, only the same one is like.
     """
     kinds = [kind_of(task, cycle.ledger) for task in unit.tasks]
-    like = unit.lacks, frozenset(Counter(kinds).items())
+    asks = None if backlog.gang.affinity is None else unit.sub_group
+    like = unit.lacks, frozenset(Counter(kinds).items()), asks
     known = backlog.failed_units.get(like)
     if known is not None and cycle.ledger.only_filled_since(known.since):
         return known

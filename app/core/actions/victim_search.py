@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.actions.cycle import Cycle
+from app.core.actions.network import area_of
 from app.core.actions.proof import Places, Proof, ProvenPlace
 from app.core.evicting import Judgement
 from app.core.placement.arrays import Counts
@@ -131,9 +132,11 @@ class VictimSearch:
         self._work = work
         self._proven: tuple[list[int], Places] | None = None
         if anywhere is None:
+            self._area = area_of(proof.cycle, proof.gang)
             self._limits = dict(self._full_limits())
             self._room = proof.cycle.ledger.future_idle.copy()
         else:
+            self._area = anywhere._area
             self._limits, self._room = anywhere._limits, anywhere._room
         self._wanted = [
             Wanted(self._admits(some[0]), some[0].request, len(some)) for some in alike.values()
@@ -174,7 +177,10 @@ class VictimSearch:
 
         Shape ``(N,)``; the domain is left out of account.
         """
-        wanted = Wanted(self._cycle.room_ahead.admits(task), task.request, len(self.proof.tasks))
+        admits = self._cycle.room_ahead.admits(task)
+        if self._area is not None:
+            admits = admits & self._area
+        wanted = Wanted(admits, task.request, len(self.proof.tasks))
         return places_on(self._room_at_most, wanted)
 
     @cached_property
@@ -190,6 +196,8 @@ class VictimSearch:
     def _admits(self, task: Task) -> Mask:
         """The nodes that ``task`` may go to, whatever runs there, shape ``(N,)``."""
         admits = self._cycle.room_ahead.admits(task)
+        if self._area is not None:
+            admits = admits & self._area
         return admits if self._domain is None else admits & self._in_domain
 
     @cached_property

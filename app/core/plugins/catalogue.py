@@ -11,6 +11,7 @@ from app.core.plugins import (
     drf,
     extender,
     gang,
+    group_topology_affinity,
     network_topology,
     nodegroup,
     nodeorder,
@@ -39,6 +40,7 @@ PLUGINS: Mapping[str, Configure] = {
     "drf": drf.configure,
     "extender": extender.configure,
     "gang": gang.configure,
+    group_topology_affinity.NAME: group_topology_affinity.configure,
     "network-topology-aware": network_topology.configure,
     "nodegroup": nodegroup.configure,
     "nodeorder": nodeorder.configure,
@@ -56,6 +58,9 @@ PLUGINS: Mapping[str, Configure] = {
     "tdm": tdm.configure,
     "usage": usage.configure,
 }
+
+ALWAYS = (group_topology_affinity.NAME,)
+"""Plugins that take part whether they are configured or not, behind all others."""
 
 EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
 """Actions that evict."""
