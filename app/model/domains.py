@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.model.resources import Mask, Rows
-from app.model.topology import NetworkTopology
+from app.model.topology import NetworkTopology, Tier
 
 CLUSTER: Final = "<cluster-top-hypernode>"
 """The name of the whole cluster among the domains, as in Volcano."""
@@ -68,6 +68,10 @@ class Domains:
         there[held] = 1
         has_all: Mask = self.sums(there) == there.sum()
         return has_all & (self.tiers <= highest)
+
+    def tier_of(self, asked: Tier) -> int | None:
+        """The number of that tier; None: no HyperNode has a tier of that name."""
+        return self.tier_of_name.get(asked.name) if asked.number is None else asked.number
 
     def highest_tier(self, asked: NetworkTopology) -> int | None:
         """The highest tier that ``asked`` allows; None: no HyperNode has the tier it names."""

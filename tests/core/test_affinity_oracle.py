@@ -4,19 +4,22 @@ What a term forbids is worked out here from the names of nodes, domain by domain
 hold for every place that is given, and a gang waits only where no places hold them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.model.domains import CLUSTER
 from app.model.gang import Gang
 from app.model.ids import NodeName, group_key
+from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.shape import LabelSelector, Operator, Requirement
 from app.model.snapshot import MemberPlace
-from app.model.topology import GroupTerm, Tier, TopologyAffinity
+from app.model.topology import GroupTerm, PartTerm, Tier, TopologyAffinity
 from app.model.workload import GroupPhase
 from tests.builders import make_gang
 from tests.core.actions.rigs import Outcome, cycle, members, vector
@@ -147,3 +150,87 @@ def test_a_preferred_term_never_keeps_a_gang_waiting(
     gang = make_gang("g", waiting=members("g", count), affinity=affinity)
     outcome = plan(network, there, gang)
     assert bool(outcome.nodes("g")) is (sum(network.sizes) >= count)
+
+
+TERMS = st.builds(
+    PartTerm, st.sampled_from((("p",), ("q",), ("p", "q"))), st.integers(1, 2).map(Tier)
+)
+
+
+def keeps(domains: Sequence[str], term: PartTerm, network: Network, *, near: bool) -> bool:
+    """Whether sub-groups that are in these ``domains``, as ``p rack-1``, keep the term."""
+    above = domains_of(network, term.tier.number or 0)
+    at: list[tuple[str, int]] = []
+    for said in domains:
+        policy, _, name = said.partition(" ")
+        if policy in term.policies:
+            found = [i for i, names in enumerate(above) if network.inside[name] <= names]
+            if not found:
+                return False
+            at.append((policy, found[0]))
+    if near:
+        return len({where for _, where in at}) <= 1
+    if len(term.policies) == 1:
+        return len({where for _, where in at}) == len(at)
+    return not {w for policy, w in at if policy == "p"} & {w for policy, w in at if policy == "q"}
+
+
+def can_be(network: Network, parts: Sequence[str], size: int, affinity: TopologyAffinity) -> bool:
+    """Whether sub-groups, each of ``size`` members in one rack, can be as required terms say."""
+    names = [name for name in network.inside if network.tier_of[name] == 1 and name != CLUSTER]
+    room = {name: sum(network.room(network.inside[name])) for name in names}
+    for racks in product(names, repeat=len(parts)):
+        if any(racks.count(name) * size > room[name] for name in set(racks)):
+            continue
+        domains = [f"{policy} {rack}" for policy, rack in zip(parts, racks, strict=True)]
+        if all(keeps(domains, term, network, near=True) for term in affinity.parts_near) and all(
+            keeps(domains, term, network, near=False) for term in affinity.parts_apart
+        ):
+            return True
+    return False
+
+
+@examples(100)
+@given(
+    networks(most=10, tiers=2),
+    st.tuples(st.integers(0, 3), st.integers(0, 2)).filter(any),
+    st.integers(1, 3),
+    st.builds(
+        TopologyAffinity,
+        parts_near=st.lists(TERMS, max_size=1).map(tuple),
+        parts_apart=st.lists(TERMS, min_size=1, max_size=2).map(tuple),
+    ),
+)
+def test_sub_groups_are_together_and_apart_as_terms_say_whenever_that_can_be(
+    network: Network, counts: tuple[int, int], size: int, affinity: TopologyAffinity
+) -> None:
+    assume(network.tree)  # without HyperNodes all nodes are as close as can be
+    parts = [*["p"] * counts[0], *["q"] * counts[1]]
+    waiting = members("g", size * len(parts))
+    of = {task.uid: SubGroup(parts[at // size], str(at // size)) for at, task in enumerate(waiting)}
+    policies = tuple(
+        SubGroupPolicy(name, keys=("k",), size=size, least=count, topology=hard(1))
+        for name, count in zip("pq", counts, strict=True)
+    )
+    gang = make_gang(
+        "g",
+        waiting=waiting,
+        affinity=affinity,
+        sub_groups=policies,
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+    found = network.plan(gang).nodes("g")
+    assert bool(found) is can_be(network, parts, size, affinity)
+    if found:
+        racks = [
+            next(
+                name
+                for name, names in network.inside.items()
+                if {found[f"g-{at * size + n}"] for n in range(size)} <= names
+            )
+            for at in range(len(parts))
+        ]
+        domains = [f"{policy} {rack}" for policy, rack in zip(parts, racks, strict=True)]
+        assert all(keeps(domains, term, network, near=True) for term in affinity.parts_near)
+        assert all(keeps(domains, term, network, near=False) for term in affinity.parts_apart)

@@ -22,6 +22,7 @@ from app.core.actions.backlog import Backlog, followers_last, rank
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
 from app.core.actions.packed_units import STEPS, PackedUnits
+from app.core.actions.related_units import TRIES, RelatedUnits, depend_on_each_other
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.gangs import slots
 from app.core.gangs.need import Need
@@ -86,7 +87,12 @@ def _place_in_domain(
     search, steps = network.DomainSearch.of(cycle, asked, members), SearchSteps(STEPS)
     kinds: Sequence[AttemptKind] = (MemberAttempt, PackedAttempt)
     if gang.sub_groups:
-        kinds = (UnitAttempt, partial(PackedUnits, steps=steps))
+        tries = SearchSteps(TRIES)
+        kinds = (
+            UnitAttempt,
+            *([partial(RelatedUnits, tries=tries)] if depend_on_each_other(gang) else []),
+            partial(PackedUnits, steps=steps),
+        )
     for domain in search.domains():
         backlog.forget_failures()
         with cycle.inside(domain):
@@ -132,9 +138,11 @@ def _place_units(
     gang, wanted = backlog.gang, tasks[: need.members]
     in_order = followers_last(cycle.snapshot, tasks)
     failure = yield from _try(cycle, UnitAttempt(cycle, backlog, in_order, need.copy()))
-    if failure is not None and failure.refusal.cause not in refusals.OF_LIMITS:
-        packed = PackedUnits(cycle, backlog, in_order, need.copy())
-        failure = failure if (yield from _try(cycle, packed)) else None
+    searches = (RelatedUnits, PackedUnits) if depend_on_each_other(gang) else (PackedUnits,)
+    for search in searches:
+        if failure is not None and failure.refusal.cause not in refusals.OF_LIMITS:
+            searched = search(cycle, backlog, in_order, need.copy())
+            failure = failure if (yield from _try(cycle, searched)) else None
     if failure is None:
         return True
     failure = replace(failure, placed=min(failure.placed, max(len(wanted) - 1, 0)))

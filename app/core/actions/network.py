@@ -63,9 +63,19 @@ def levels(cycle: Cycle, members: Members) -> list[Level]:
     if gang.topology is not None and cycle.within is None:
         found.append((gang.topology, None))
     for policy in gang.sub_groups if sub_group is not None else ():
-        if sub_group is not None and policy.name == sub_group.policy and policy.topology:
-            found.append((policy.topology, sub_group))
+        if sub_group is not None and policy.name == sub_group.policy:
+            asked = policy.topology or _together(cycle, gang, sub_group)
+            found += [(asked, sub_group)] if asked is not None else []
     return found
+
+
+def _together(cycle: Cycle, gang: Gang, sub_group: SubGroup) -> NetworkTopology | None:
+    """The domain that required terms have the sub-group in with others; None: there is none."""
+    domains, near = cycle.snapshot.domains, gang.affinity.parts_near if gang.affinity else ()
+    named = (each.tier for each in near if not each.weight and sub_group.policy in each.policies)
+    tiers = [domains.tier_of(tier) for tier in named] if domains is not None else []
+    known = [tier for tier in tiers if tier is not None]
+    return NetworkTopology(highest_tier=min(known)) if known else None
 
 
 def place_inside(

@@ -17,7 +17,8 @@ import numpy as np
 
 from app.core.actions.attempt import Attempt
 from app.core.actions.cycle import Steps as Yields
-from app.core.actions.network import DomainSearch, Members
+from app.core.actions.network import Members
+from app.core.actions.related_units import domains_for
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.gangs.units import units
 from app.core.victims.packing import NotPacked, Steps, pack
@@ -95,19 +96,14 @@ class PackedUnits(Attempt):
     def _choices(self) -> list[_Choice]:
         """The sub-groups that may be made whole, those first that go first."""
         gang = self.backlog.gang
-        policies = {policy.name: policy for policy in gang.sub_groups}
         found = []
         for unit in units(gang, self.cycle.ledger.gang(gang), self.tasks):
             of = unit.sub_group
             if of is None or of.policy not in self.need.policies:
                 continue
             tasks = self.need.needed_first(list(unit.tasks))[: unit.lacks]
-            domains: list[Domain | None] = [None]
-            topology = policies[of.policy].topology
-            if topology is not None:
-                members = Members(gang, tasks, unit.lacks, sub_group=of)
-                search = DomainSearch.of(self.cycle, topology, members, holders=of)
-                domains = [*search.domains(), *([None] if search.anywhere else [])]
+            members = Members(gang, tasks, unit.lacks, sub_group=of)
+            domains = domains_for(self.cycle, members, of)
             found.append(_Choice(of, tasks, domains))
         return found
 
@@ -116,6 +112,7 @@ class PackedUnits(Attempt):
     ) -> bool:
         """Place the ``chosen`` and so many of the other choices as policies are ``lacking``."""
         if not +lacking:
+            self.steps.left -= _CHOICE
             return self._place(chosen)
         if not choices:
             return False

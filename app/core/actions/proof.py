@@ -19,6 +19,7 @@ from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import MemberAttempt, PackedAttempt
 from app.core.actions.packed_units import PackedUnits
+from app.core.actions.related_units import RelatedUnits, depend_on_each_other
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.entries import Placed
 from app.core.gangs import slots
@@ -135,7 +136,7 @@ class Proof:
         """Places as ``allocate`` would give them."""
         cycle, gang = self.cycle, self.gang
         tasks = followers_last(cycle.snapshot, self.tasks)
-        kinds: Sequence[type[Attempt]] = (UnitAttempt, PackedUnits)
+        kinds: Sequence[type[Attempt]] = (UnitAttempt, RelatedUnits, PackedUnits)
         if not gang.sub_groups:
             kinds = (MemberAttempt, PackedAttempt)
         for kind in kinds:
@@ -149,7 +150,8 @@ class Proof:
         return None
 
     def _place_at(self, hint: Hint) -> Sequence[Placed] | None:
-        if any(policy.topology is not None for policy in self.gang.sub_groups):
+        parts = any(policy.topology is not None for policy in self.gang.sub_groups)
+        if parts or depend_on_each_other(self.gang):
             return None  # sub-groups have domains, of which the hint knows nothing
         return place_at(self.cycle, self.gang, self.tasks, need=self._need(), hint=hint)
 

@@ -32,7 +32,7 @@ def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, boo
         if unit.tasks[0].best_effort and goes_alone(gang, account, unit.tasks[0]):
             continue
         at = len(cycle.ledger.journal)
-        failure = _place_unit(cycle, backlog, unit)
+        failure = place_unit(cycle, backlog, unit)
         if failure is None:
             entries = cycle.ledger.placed_since(at)
             cycle.decide(gang, entries, whole=False)
@@ -47,12 +47,17 @@ def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, boo
     return False
 
 
-def _place_unit(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | None:
-    """Give so many of ``unit`` places in its domain as it lacks, or say why that cannot be."""
+def place_unit(
+    cycle: Cycle, backlog: Backlog, unit: Unit, *, chosen: bool = False
+) -> Failure | None:
+    """Give so many of ``unit`` places in its domain as it lacks, or say why that cannot be.
+
+    ``chosen``: the cycle is inside its domain by now.
+    """
     gang = backlog.gang
     sub_group = unit.sub_group or gang.sub_group_of.get(unit.tasks[0].uid)
     members = network.Members(gang, unit.tasks, unit.lacks, sub_group=sub_group)
-    if not network.levels(cycle, members):
+    if chosen or not network.levels(cycle, members):
         return _place_together(cycle, backlog, unit)
 
     def attempt() -> Failure | None:
@@ -133,7 +138,7 @@ class UnitAttempt(Attempt):
     def _take(self, unit: Unit) -> Iterable[Unit]:
         """Try one unit; returns what is left of it if it has its places."""
         at = len(self.cycle.ledger.journal)
-        failure = _place_unit(self.cycle, self.backlog, unit)
+        failure = place_unit(self.cycle, self.backlog, unit)
         if failure is not None:
             if self.first is None:
                 self.first = failure.refusal

@@ -31,7 +31,7 @@ class Level:
     @classmethod
     def at(cls, domains: Domains, tier: Tier) -> "Level | None":
         """The domains of that tier; None: no HyperNode has a tier of that name."""
-        number = domains.tier_of_name.get(tier.name) if tier.number is None else tier.number
+        number = domains.tier_of(tier)
         if number is None:
             return None
         found = [

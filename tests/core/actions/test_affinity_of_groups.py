@@ -63,7 +63,7 @@ def held(**nodes: str) -> Mapping[GroupKey, Sequence[MemberPlace]]:
 def plan(*gangs: Gang, sizes: Sequence[int] = (2,) * 6, **fields: Any) -> Outcome:
     nodes = cores(*sizes)
     waiting = tuple(gang for gang in gangs if gang.waiting)
-    defaults = {"pending": waiting, "domains": make_domains(nodes, RACKS)}
+    defaults: dict[str, Any] = {"pending": waiting, "domains": make_domains(nodes, RACKS)}
     return cycle(*gangs, nodes=nodes, **(defaults | fields))
 
 
