@@ -5,7 +5,7 @@ hold for every place that is given, and a gang waits only where no places hold t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -19,7 +19,7 @@ from app.model.ids import NodeName, group_key
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.shape import LabelSelector, Operator, Requirement
 from app.model.snapshot import MemberPlace
-from app.model.topology import GroupTerm, PartTerm, Tier, TopologyAffinity
+from app.model.topology import GroupTerm, PartTerm, SpreadTerm, Tier, TopologyAffinity
 from app.model.workload import GroupPhase
 from tests.builders import make_gang
 from tests.core.actions.rigs import Outcome, cycle, members, vector
@@ -234,3 +234,82 @@ def test_sub_groups_are_together_and_apart_as_terms_say_whenever_that_can_be(
         domains = [f"{policy} {rack}" for policy, rack in zip(parts, racks, strict=True)]
         assert all(keeps(domains, term, network, near=True) for term in affinity.parts_near)
         assert all(keeps(domains, term, network, near=False) for term in affinity.parts_apart)
+
+
+SPREADS = st.builds(
+    lambda tier, least, more: SpreadTerm(Tier(tier), least, None if more is None else least + more),
+    st.integers(1, 2),
+    st.integers(1, 3),
+    st.one_of(st.none(), st.integers(0, 2)),
+)
+
+
+def spreads(network: Network, term: SpreadTerm, cpu: int, count: int) -> bool:
+    """Whether so many members of one size can be in as many domains as the term says."""
+    takes = sorted(
+        (
+            sum(size // cpu for size in network.room(names))
+            for names in domains_of(network, term.tier.number or 0)
+        ),
+        reverse=True,
+    )
+    least, most = min(term.least, count), len(takes) if term.most is None else term.most
+    return sum(map(bool, takes)) >= least and sum(takes[:most]) >= count
+
+
+def is_spread(network: Network, term: SpreadTerm, used: Sequence[str]) -> bool:
+    """Whether members on these nodes are in as many domains as the term says."""
+    domains = domains_of(network, term.tier.number or 0)
+    occupied = sum(not names.isdisjoint(used) for names in domains)
+    least = min(term.least, len(used))
+    return least <= occupied <= (term.most or occupied) and joined(domains) >= set(used)
+
+
+@examples(100)
+@given(networks(most=16, tiers=2), SPREADS, st.integers(1, 10), st.integers(1, 3))
+def test_a_gang_of_one_shape_is_spread_whenever_that_can_be(
+    network: Network, term: SpreadTerm, count: int, cpu: int
+) -> None:
+    affinity = TopologyAffinity(spread=(term,))
+    gang = make_gang("g", waiting=members("g", count, cpu=cpu), affinity=affinity)
+    used = list(network.plan(gang).nodes("g").values())
+    assert bool(used) is spreads(network, term, cpu, count)
+    assert not used or is_spread(network, term, used)
+
+
+def placings(room: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """All ways to put members of these sizes on nodes with that room, by the numbers of nodes."""
+    if not sizes:
+        yield []
+        return
+    first, *rest = sizes
+    for at, free in enumerate(room):
+        if free >= first:
+            for others in placings([*room[:at], free - first, *room[at + 1 :]], rest):
+                yield [at, *others]
+
+
+@examples(60)
+@given(
+    networks(most=5, tiers=2),
+    SPREADS,
+    st.lists(st.integers(1, 4), min_size=2, max_size=4),
+)
+def test_a_gang_of_several_shapes_is_spread_whenever_that_can_be(
+    network: Network, term: SpreadTerm, sizes: list[int]
+) -> None:
+    waiting = tuple(
+        task
+        for cpu, count in Counter(sizes).items()
+        for task in members("g", count, cpu=cpu, role=f"r{cpu}")
+    )
+    affinity = TopologyAffinity(spread=(term,))
+    used = list(
+        network.plan(make_gang("g", waiting=waiting, affinity=affinity)).nodes("g").values()
+    )
+    possible = any(
+        is_spread(network, term, [f"n{at}" for at in rows])
+        for rows in placings(network.sizes, sorted(sizes, reverse=True))
+    )
+    assert bool(used) is possible
+    assert not used or is_spread(network, term, used)

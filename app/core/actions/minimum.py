@@ -12,9 +12,11 @@ first failure is kept, in the numbers of the gang: what its minimum asks for, an
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from app.core.actions import futility, network, refusals
 from app.core.actions.attempt import Attempt, place_at
@@ -23,13 +25,15 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
 from app.core.actions.packed_units import STEPS, PackedUnits
 from app.core.actions.related_units import TRIES, RelatedUnits, depend_on_each_other
+from app.core.actions.spreading import SpreadAttempt, areas, is_spread
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.gangs.task_topology import tells_tasks_apart
 from app.core.victims.packing import Steps as SearchSteps
+from app.model.domains import Domain
 from app.model.gang import Gang, Task
-from app.model.reason import Refusal
+from app.model.reason import Cause, Refusal
 from app.model.topology import NetworkTopology
 
 AttemptKind = Callable[[Cycle, Backlog, Sequence[Task], Need], Attempt]
@@ -56,6 +60,8 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
         cycle.refuse(gang, refusal)
         return False
     tasks = need.needed_first(_in_order(cycle, backlog, extra))
+    if is_spread(gang):
+        return (yield from _place_spread(cycle, backlog, tasks, need=need))
     if gang.topology is not None:
         found = yield from _place_in_domain(cycle, backlog, tasks, need=need, asked=gang.topology)
         if found is not None:
@@ -84,15 +90,7 @@ def _place_in_domain(
     """Give the gang its minimum inside one domain, or refuse it; None: it may lie anywhere."""
     gang, in_order = backlog.gang, followers_last(cycle.snapshot, tasks)
     members = network.Members(gang, tasks, need.members, roles=need.roles)
-    search, steps = network.DomainSearch.of(cycle, asked, members), SearchSteps(STEPS)
-    kinds: Sequence[AttemptKind] = (MemberAttempt, PackedAttempt)
-    if gang.sub_groups:
-        tries = SearchSteps(TRIES)
-        kinds = (
-            UnitAttempt,
-            *([partial(RelatedUnits, tries=tries)] if depend_on_each_other(gang) else []),
-            partial(PackedUnits, steps=steps),
-        )
+    search, kinds = network.DomainSearch.of(cycle, asked, members), _inside(gang)
     for domain in search.domains():
         backlog.forget_failures()
         with cycle.inside(domain):
@@ -109,6 +107,61 @@ def _place_in_domain(
         return None
     cycle.refuse(gang, search.refusal())
     return False
+
+
+def _place_spread(
+    cycle: Cycle, backlog: Backlog, tasks: Sequence[Task], *, need: Need
+) -> Generator[None, None, bool]:
+    """Give the gang its minimum in as many domains as it asks for, or refuse it."""
+    gang, in_order = backlog.gang, followers_last(cycle.snapshot, tasks)
+    members = network.Members(gang, tasks, need.members, roles=need.roles)
+    search: network.DomainSearch | None = None
+    domains: Iterable[Domain | None] = [None]
+    if gang.topology is not None:
+        search = network.DomainSearch.of(cycle, gang.topology, members)
+        domains = chain(search.domains(), [None] if search.anywhere else [])
+    kinds, first = _inside(gang), None
+    for domain in domains:
+        with cycle.inside(domain) if domain is not None else nullcontext():
+            for area in areas(cycle, gang, tasks):
+                backlog.forget_failures()
+                with cycle.inside(area) if area is not None else nullcontext():
+                    for kind in kinds:
+                        failure = yield from _try(
+                            cycle, kind(cycle, backlog, in_order, need.copy())
+                        )
+                        if failure is None:
+                            return True
+                        first = first or failure
+                        if failure.refusal.cause in refusals.OF_LIMITS:
+                            wanted = tasks[: need.members]
+                            told = refusals.of_minimum(cycle, gang, failure, wanted=wanted)
+                            cycle.refuse(gang, told)
+                            return False
+    backlog.forget_failures()
+    no_room = first is None or first.refusal.cause is Cause.NOT_ENOUGH_RESOURCES
+    if search is not None and not search.anywhere and no_room:
+        cycle.refuse(gang, search.refusal())
+    elif first is not None:
+        wanted = tasks[: need.members]
+        cycle.refuse(gang, refusals.of_minimum(cycle, gang, first, wanted=wanted))
+    return False
+
+
+def _inside(gang: Gang) -> Sequence[AttemptKind]:
+    """How places are looked for inside one domain, the quickest way first."""
+    steps, tries = SearchSteps(STEPS), SearchSteps(TRIES)
+    if not gang.sub_groups:
+        if is_spread(gang):
+            return (MemberAttempt, PackedAttempt, partial(SpreadAttempt, steps=steps))
+        return (MemberAttempt, PackedAttempt)
+    if depend_on_each_other(gang):
+        return (
+            UnitAttempt,
+            partial(RelatedUnits, tries=tries),
+            partial(PackedUnits, steps=steps),
+        )
+    return (UnitAttempt, partial(PackedUnits, steps=steps))
 
 
 def tasks_of_minimum(cycle: Cycle, backlog: Backlog) -> Sequence[Task]:

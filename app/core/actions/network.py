@@ -136,7 +136,7 @@ class DomainSearch:
         snapshot = cycle.snapshot
         among = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
         highest = among.highest_tier(topology)
-        placed = _rows_of_placed_members(cycle, members.gang, holders)
+        placed = rows_of_placed_members(cycle, members.gang, holders)
         found = None
         if highest is not None:
             within = open_rows(cycle, members.gang, members.sub_group)
@@ -345,7 +345,7 @@ def _only(within: Rows | None, places: Counts) -> Counts:
     return kept
 
 
-def _rows_of_placed_members(cycle: Cycle, gang: Gang, sub_group: SubGroup | None) -> Rows:
+def rows_of_placed_members(cycle: Cycle, gang: Gang, sub_group: SubGroup | None) -> Rows:
     """The rows of nodes that members of the gang, or of the sub-group, have by now."""
     index = cycle.snapshot.table.index
     held = {

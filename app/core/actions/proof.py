@@ -20,6 +20,7 @@ from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import MemberAttempt, PackedAttempt
 from app.core.actions.packed_units import PackedUnits
 from app.core.actions.related_units import RelatedUnits, depend_on_each_other
+from app.core.actions.spreading import SpreadAttempt, areas, is_spread
 from app.core.actions.sub_groups import UnitAttempt
 from app.core.entries import Placed
 from app.core.gangs import slots
@@ -138,15 +139,17 @@ class Proof:
         tasks = followers_last(cycle.snapshot, self.tasks)
         kinds: Sequence[type[Attempt]] = (UnitAttempt, RelatedUnits, PackedUnits)
         if not gang.sub_groups:
-            kinds = (MemberAttempt, PackedAttempt)
-        for kind in kinds:
-            attempt = kind(cycle, Backlog(gang, deque(tasks)), tasks, self._need())
-            with cycle.ledger.trial() as trial:
-                for _ in attempt.run():
-                    pass
-                if attempt.succeeded:
-                    trial.keep()
-                    return cycle.ledger.placed_since(trial.start)
+            kinds = (MemberAttempt, PackedAttempt, SpreadAttempt)
+        for area in areas(cycle, gang, tasks) if is_spread(gang) else (None,):
+            for kind in kinds:
+                attempt = kind(cycle, Backlog(gang, deque(tasks)), tasks, self._need())
+                inside = cycle.inside(area) if area is not None else nullcontext()
+                with inside, cycle.ledger.trial() as trial:
+                    for _ in attempt.run():
+                        pass
+                    if attempt.succeeded:
+                        trial.keep()
+                        return cycle.ledger.placed_since(trial.start)
         return None
 
     def _place_at(self, hint: Hint) -> Sequence[Placed] | None:
