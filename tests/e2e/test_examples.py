@@ -76,6 +76,7 @@ EXPECTED = {
     "scheduling/revocable.yaml": "Running",
     "scheduling/shared-gpus.yaml": "Running",
     "scheduling/task-topology.yaml": "Running",
+    "scheduling/topology-affinity.yaml": "Running",
 }
 """The state in which a file's jobs, flows, queues or pods come to rest."""
 

@@ -179,6 +179,26 @@ def test_racks_are_labels_of_nodes_and_hyper_nodes(tmp_path: Path) -> None:
 
 
 @pytest.mark.sandbox
+def test_the_example_of_topology_affinity_has_a_rack_for_each_task(tmp_path: Path) -> None:
+    (job,) = documents(ROOT / "examples" / "scheduling" / "topology-affinity.yaml")
+    with (
+        started(tmp_path / "log", "--nodes=4", "--cpu=4", "--racks=2") as sandbox,
+        ApiClient(sandbox.said("API server")) as api,
+    ):
+        api.create(job, resource=JOBS, namespace="default")
+        pods = api.until(
+            PODS,
+            lambda pods: sum(bool(pod["spec"].get("nodeName")) for pod in pods) == 4,
+            namespace="default",
+            what="all are bound",
+            timeout_s=20,
+        )
+        racks = dict(zip(nodes(sandbox), racks_of(sandbox), strict=True))
+    found = {(pod["metadata"]["name"][:-2], racks[pod["spec"]["nodeName"]]) for pod in pods}
+    assert len(found) == len({rack for _, rack in found}) == 2
+
+
+@pytest.mark.sandbox
 def test_the_example_of_network_topology_can_be_tried_on_racks(tmp_path: Path) -> None:
     (job,) = documents(ROOT / "examples" / "scheduling" / "network-topology.yaml")
     with (
