@@ -62,12 +62,17 @@ class Occupancy:
         self._changes = 0
 
     def follow(self) -> int:
-        """Take up what has changed; returns a number that changes whenever anything has."""
+        """Take up what has changed; returns a number that is another one then.
+
+        It stays the same while groups change that were never asked about.
+        """
         for entry, row, sign in self._journal.changes():
-            if entry.gang is not None and _counts(entry):
-                for counted in self._by_group.get(entry.gang.key, ()):
-                    counted.note(_sub_group(entry), row, sign)
-                self._changes += 1
+            if entry.gang is None or not _counts(entry):
+                continue
+            counted = self._by_group.get(entry.gang.key, ())
+            for each in counted:
+                each.note(_sub_group(entry), row, sign)
+            self._changes += bool(counted)
         return self._changes
 
     def of_gang(self, key: GroupKey) -> Mask:

@@ -5,14 +5,16 @@ no domain of the tier obeys no rule about that tier. HyperNodes of a tier may ov
 all of its domains, so it is kept away from what is in any of them.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.model.domains import CLUSTER, Domains
+from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.resources import Mask, Rows
-from app.model.topology import Tier
+from app.model.topology import GroupTerm, PartTerm, SpreadTerm, Tier, TopologyAffinity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,3 +100,70 @@ class Level:
         if count < least and others_to_come < least - count:
             allowed &= ~self.inside(occupied)
         return allowed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lie:
+    """Where the members of a group are: on the nodes of ``parts``, by their sub-group.
+
+    Masks have the shape ``(N,)``; ``others`` has the nodes of the groups that a term is about.
+    """
+
+    domains: Domains
+    parts: Mapping[SubGroup, Mask]
+    others: Callable[[GroupTerm], Mask]
+
+    def keeps(self, affinity: TopologyAffinity) -> bool:
+        """Whether every required term holds for the members as they lie."""
+        return all(self._checks(affinity))
+
+    def _checks(self, affinity: TopologyAffinity) -> Iterator[bool]:
+        mine = self._of(list(self.parts))
+        for near in affinity.groups_near:
+            # of groups that look for each other the first one went anywhere
+            there = self.others(near)
+            yield bool(near.weight) or not there.any() or self._is_inside(near, mine, there)
+        for apart in affinity.groups_apart:
+            yield bool(apart.weight) or self._is_apart(apart, mine, self.others(apart))
+        for together in affinity.parts_near:
+            held = self._of([of for of in self.parts if of.policy in together.policies])
+            level = Level.at(self.domains, together.tier)
+            kept = level is not None and (level.having_all(held).any() or not held.any())
+            yield bool(together.weight) or bool(kept)
+        for parted in affinity.parts_apart:
+            yield bool(parted.weight) or self._are_parted(parted)
+        for spread in affinity.spread:
+            yield bool(spread.weight) or self._is_spread(spread, mine)
+
+    def _of(self, parts: Sequence[SubGroup]) -> Mask:
+        found = np.zeros(int(self.domains.starts[-1] - self.domains.starts[-2]), dtype=np.bool_)
+        for part in parts:
+            found |= self.parts[part]
+        return found
+
+    def _is_inside(self, term: GroupTerm, mine: Mask, others: Mask) -> bool:
+        level = Level.at(self.domains, term.tier)
+        return level is not None and not (mine & ~level.near_to(others)).any()
+
+    def _is_apart(self, term: GroupTerm | PartTerm, mine: Mask, others: Mask) -> bool:
+        level = Level.at(self.domains, term.tier)
+        return level is not None and not (mine & ~level.apart_from(others)).any()
+
+    def _are_parted(self, term: PartTerm) -> bool:
+        alone = len(term.policies) == 1
+        named = [of for of in self.parts if of != NO_SUB_GROUP and of.policy in term.policies]
+        return all(
+            self._is_apart(
+                term,
+                self.parts[of],
+                self._of([o for o in named if (o != of if alone else o.policy != of.policy)]),
+            )
+            for of in named
+        )
+
+    def _is_spread(self, term: SpreadTerm, mine: Mask) -> bool:
+        level = Level.at(self.domains, term.tier)
+        if level is None or (mine & ~level.every).any():
+            return False
+        count = int(level.occupied(mine).sum())
+        return count >= min(term.least, int(mine.sum())) and count <= (term.most or count)

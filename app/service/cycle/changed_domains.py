@@ -6,7 +6,7 @@ the tree as it is, is planned anew. If it still waits for its victims, those tha
 asked to go stay.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,11 +14,13 @@ import numpy as np
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.views import places_of, topology_of
+from app.cache.gangs.views import nodes_of, places_of, topology_of
+from app.core.topology.relations import Lie
 from app.model.domains import Domains
 from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.plan import Placement
-from app.model.topology import NetworkTopology
+from app.model.resources import Mask
+from app.model.topology import GroupTerm, NetworkTopology
 from app.service.cycle.cool_down import leave_domain
 from app.service.cycle.evictions import Evictions
 
@@ -53,7 +55,8 @@ class GiveBackTorn:
     def _is_torn(self, group: Group, domains: Domains, to_come: Iterable[Placement] = ()) -> bool:
         of_policies = {policy.name: policy.topology for policy in group.sub_groups}
         topology = topology_of(group)
-        if topology is None and not any(of_policies.values()):
+        affinity = group.pod_group.affinity if group.pod_group is not None else None
+        if topology is None and affinity is None and not any(of_policies.values()):
             return False
         usage = self.cache.node_usage
         index = usage.table().index
@@ -67,9 +70,42 @@ class GiveBackTorn:
             if node in index:
                 rows.add(index[node])
                 parts.setdefault(sub_group, set()).add(index[node])
+        if affinity is not None and not self._lie(group, domains, parts).keeps(affinity):
+            return True
         parts.pop(NO_SUB_GROUP, None)
         asked = [(topology, rows), *((of_policies[of.policy], some) for of, some in parts.items())]
         return any(each is not None and not holds(domains, each, some) for each, some in asked)
+
+    def _lie(
+        self, group: Group, domains: Domains, parts: Mapping[SubGroup, Collection[int]]
+    ) -> Lie:
+        nodes = int(domains.starts[-1] - domains.starts[-2])
+        index = self.cache.node_usage.table().index
+
+        def mask(rows: Iterable[int]) -> Mask:
+            found = np.zeros(nodes, dtype=np.bool_)
+            found[list(rows)] = True
+            return found
+
+        def others(term: GroupTerm) -> Mask:
+            return mask(
+                index[node]
+                for other in self.cache.groups.values()
+                if other is not group and self._is_meant(other, term, group.namespace)
+                for node in nodes_of(other)
+                if node in index
+            )
+
+        return Lie(domains, {of: mask(rows) for of, rows in parts.items()}, others)
+
+    def _is_meant(self, other: Group, term: GroupTerm, namespace: str) -> bool:
+        """Whether the term of a group of that namespace is about the ``other``."""
+        if other.pod_group is None or not term.groups.matches(other.pod_group.labels):
+            return False
+        if term.namespaces is None:
+            return other.namespace == namespace
+        known = self.cache.namespaces.get(other.namespace)
+        return term.namespaces.matches(known.labels if known is not None else {})
 
 
 def holds(domains: Domains, asked: NetworkTopology, rows: Collection[int]) -> bool:

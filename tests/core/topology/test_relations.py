@@ -1,11 +1,22 @@
 """Which nodes a member may go to by the domains of a tier, on a small network."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pytest
 
-from app.core.topology.relations import Level
+from app.core.topology.relations import Level, Lie
+from app.model.parts import SubGroup
 from app.model.resources import Mask
-from app.model.topology import HyperNode, Tier
+from app.model.shape import LabelSelector
+from app.model.topology import (
+    GroupTerm,
+    HyperNode,
+    PartTerm,
+    SpreadTerm,
+    Tier,
+    TopologyAffinity,
+)
 from tests.core.actions.rigs import cores
 from tests.topology import make_domains, node_names, racks, zone
 
@@ -92,3 +103,61 @@ def test_a_spread_opens_domains_while_it_has_to_and_while_it_may(
     least, most = spread
     found = at(Tier(1)).spread(on(*members), least=least, most=most, others_to_come=others)
     assert rows(found) == left
+
+
+P0, P1, Q0 = SubGroup("p", "0"), SubGroup("p", "1"), SubGroup("q", "0")
+ANY = LabelSelector()
+
+
+def near(term: GroupTerm | PartTerm) -> TopologyAffinity:
+    if isinstance(term, GroupTerm):
+        return TopologyAffinity(groups_near=(term,))
+    return TopologyAffinity(parts_near=(term,))
+
+
+def apart(term: GroupTerm | PartTerm) -> TopologyAffinity:
+    if isinstance(term, GroupTerm):
+        return TopologyAffinity(groups_apart=(term,))
+    return TopologyAffinity(parts_apart=(term,))
+
+
+def spread(least: int, most: int | None = None) -> TopologyAffinity:
+    return TopologyAffinity(spread=(SpreadTerm(Tier(1), least, most),))
+
+
+@pytest.mark.parametrize(
+    ("affinity", "parts", "others", "kept"),
+    [
+        (apart(GroupTerm(ANY, Tier(1))), {P0: (0,)}, (2,), True),
+        (apart(GroupTerm(ANY, Tier(1))), {P0: (0,)}, (1,), False),
+        (apart(GroupTerm(ANY, Tier(1), None, 9)), {P0: (0,)}, (1,), True),
+        (near(GroupTerm(ANY, Tier(1))), {P0: (0,)}, (1,), True),
+        (near(GroupTerm(ANY, Tier(1))), {P0: (0,)}, (), True),
+        (near(GroupTerm(ANY, Tier(1))), {P0: (0, 2)}, (1,), False),
+        (near(GroupTerm(ANY, Tier(name="row"))), {P0: (0,)}, (1,), False),
+        (near(PartTerm(("p", "q"), Tier(2))), {P0: (0,), Q0: (3,)}, (), True),
+        (near(PartTerm(("p", "q"), Tier(1))), {P0: (0,), Q0: (3,)}, (), False),
+        (near(PartTerm(("p",), Tier(1))), {P0: (0,), Q0: (3,)}, (), True),
+        (apart(PartTerm(("p",), Tier(1))), {P0: (0,), P1: (2,)}, (), True),
+        (apart(PartTerm(("p",), Tier(1))), {P0: (0,), P1: (1,)}, (), False),
+        (apart(PartTerm(("p", "q"), Tier(1))), {P0: (0,), P1: (1,)}, (), True),
+        (apart(PartTerm(("p", "q"), Tier(1))), {P0: (0,), Q0: (1,)}, (), False),
+        (spread(2), {P0: (0,), P1: (2,)}, (), True),
+        (spread(2), {P0: (0,), P1: (1,)}, (), False),
+        (spread(2), {P0: (0,)}, (), True),
+        (spread(1, 1), {P0: (0, 2)}, (), False),
+        (spread(1), {P0: (7,)}, (), False),
+    ],
+)
+def test_required_terms_are_held_against_places(
+    affinity: TopologyAffinity,
+    parts: Mapping[SubGroup, Sequence[int]],
+    others: Sequence[int],
+    kept: bool,
+) -> None:
+    lie = Lie(
+        make_domains(NODES, TREE),
+        {of: on(*some) for of, some in parts.items()},
+        lambda _: on(*others),
+    )
+    assert lie.keeps(affinity) is kept
