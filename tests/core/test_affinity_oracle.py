@@ -7,22 +7,28 @@ hold for every place that is given, and a gang waits only where no places hold t
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from app.core.topology.relations import Lie
+from app.model.conf import PluginConf
 from app.model.domains import CLUSTER
 from app.model.gang import Gang
 from app.model.ids import NodeName, group_key
-from app.model.parts import SubGroup, SubGroupPolicy
+from app.model.parts import NO_SUB_GROUP, SubGroup, SubGroupPolicy
+from app.model.resources import Mask
 from app.model.shape import LabelSelector, Operator, Requirement
 from app.model.snapshot import MemberPlace
 from app.model.topology import GroupTerm, PartTerm, SpreadTerm, Tier, TopologyAffinity
 from app.model.workload import GroupPhase
 from tests.builders import make_gang
-from tests.core.actions.rigs import Outcome, cycle, members, vector
+from tests.core.actions.rigs import Outcome, cycle, members, policies, vector
+from tests.core.contended import contended, running_gang
 from tests.core.test_domain_oracle import Network, networks
 from tests.scale import examples
 from tests.topology import hard
@@ -313,3 +319,111 @@ def test_a_gang_of_several_shapes_is_spread_whenever_that_can_be(
     )
     assert bool(used) is possible
     assert not used or is_spread(network, term, used)
+
+
+EVICTING = policies(
+    (("priority", PluginConf("gang", switches={"enablePreemptable": False})), ("predicates",)),
+    ("enqueue", "allocate", "preempt", "backfill"),
+)
+WEB = LabelSelector((Requirement("app", Operator.IN, ("web",)),))
+MIXED = st.builds(
+    TopologyAffinity,
+    groups_apart=st.integers(1, 2).map(lambda tier: (GroupTerm(WEB, Tier(tier)),)),
+    parts_near=st.lists(TERMS, max_size=1).map(tuple),
+    parts_apart=st.lists(TERMS, max_size=1).map(tuple),
+    spread=st.lists(SPREADS, max_size=1).map(tuple),
+)
+
+
+def parted(name: str, counts: tuple[int, int], affinity: TopologyAffinity, priority: int) -> Gang:
+    """So many sub-groups of two members of the policies ``p`` and ``q``, all of them needed."""
+    parts = [*["p"] * counts[0], *["q"] * counts[1]]
+    waiting = members(name, 2 * len(parts))
+    of = {task.uid: SubGroup(parts[at // 2], str(at // 2)) for at, task in enumerate(waiting)}
+    return make_gang(
+        name,
+        waiting=waiting,
+        priority=priority,
+        labels={"app": "web"},
+        affinity=affinity,
+        sub_groups=tuple(
+            SubGroupPolicy(policy, keys=("k",), size=2, least=count)
+            for policy, count in zip("pq", counts, strict=True)
+        ),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+
+
+@examples(60)
+@given(
+    networks(most=8, tiers=2),
+    st.lists(st.integers(0, 7), max_size=6),
+    st.lists(
+        st.tuples(st.tuples(st.integers(0, 2), st.integers(0, 1)).filter(any), st.integers(1, 9)),
+        min_size=1,
+        max_size=3,
+    ),
+    MIXED,
+)
+def test_required_terms_hold_for_all_places_though_pods_are_evicted(
+    network: Network,
+    rows: list[int],
+    counts: list[tuple[tuple[int, int], int]],
+    affinity: TopologyAffinity,
+) -> None:
+    free = Counter(dict(enumerate(network.sizes)))
+    running = []
+    for at, row in enumerate(rows):
+        if free[row] > 0:
+            free[row] -= 1
+            running.append(running_gang(f"low{at}", [row], labels={"app": "web" if at else "db"}))
+    waiting = [parted(f"g{at}", size, affinity, prio) for at, (size, prio) in enumerate(counts)]
+    held = {
+        each.gang.key: (MemberPlace(NodeName(f"n{each.runs[0].node}"), "", vector(cpu=1)),)
+        for each in running
+    }
+    outcome = contended(
+        *waiting,
+        running=running,
+        nodes=network.nodes,
+        by=EVICTING,
+        domains=network.domains,
+        places=held,
+    )
+    gone = {victim.gang for plan in outcome.plan.evictions for victim in plan.victims}
+    found: dict[str, dict[SubGroup, set[int]]] = {
+        key: {NO_SUB_GROUP: {int(place.node[1:]) for place in places}}
+        for key, places in held.items()
+        if key not in gone and not key.endswith("low0")
+    }
+    decided = [(p.gang, each.task, each.node) for p in outcome.plan.placed for each in p.placements]
+    decided += [
+        (p.preemptor, each.task, each.node) for p in outcome.plan.evictions for each in p.places
+    ]
+    gangs = {gang.key: gang for gang in waiting}
+    for key, task, node in decided:
+        of = gangs[key].sub_group_of[task.uid]
+        found.setdefault(key, {}).setdefault(of, set()).add(int(node[1:]))
+    for key in gangs.keys() & found.keys():
+        rows_of_others = [
+            row for other in found.keys() - {key} for row in joined_rows(found[other])
+        ]
+        parts = {of: mask(network, nodes) for of, nodes in found[key].items()}
+        lie = Lie(network.domains, parts, partial(_always, mask(network, rows_of_others)))
+        assert lie.keeps(affinity)
+
+
+def _always(nodes: Mask, _: GroupTerm) -> Mask:
+    return nodes
+
+
+def joined_rows(parts: dict[SubGroup, set[int]]) -> set[int]:
+    return set().union(*parts.values())
+
+
+def mask(network: Network, nodes: Iterable[int]) -> Mask:
+    found = np.zeros(len(network.nodes), dtype=np.bool_)
+    names = sorted(node.name for node in network.nodes)
+    found[[names.index(NodeName(f"n{node}")) for node in nodes]] = True
+    return found

@@ -8,7 +8,7 @@ everything; ``keep`` repeats it for good.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from app.core.actions.attempt import Attempt, Hint, place_at
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import MemberAttempt, PackedAttempt
+from app.core.actions.network import area_of
 from app.core.actions.packed_units import PackedUnits
 from app.core.actions.related_units import RelatedUnits, depend_on_each_other
 from app.core.actions.spreading import SpreadAttempt, areas, is_spread
@@ -54,9 +55,13 @@ class Proof:
     waiting: Sequence[Task]
     tasks: tuple[Task, ...] = field(init=False)
     """The members and slots that the minimum takes first."""
+    _left: Domain | None = field(init=False, default=None)
+    """The nodes that rules leave to the gang before any pod goes: none goes to change them."""
 
     def __post_init__(self) -> None:
-        need = self._need()
+        need, area = self._need(), area_of(self.cycle, self.gang)
+        if area is not None:
+            self._left = Domain("left by topologyAffinity", np.flatnonzero(area))
         if self.gang.sub_groups:
             self.tasks = tuple(self._of_units(need))
         else:
@@ -103,7 +108,10 @@ class Proof:
         with cycle.ahead(), cycle.beyond_shares(allowed=inside and cycle.opened.borrows):
             if self._would_not_be_admitted():
                 return None
-            with cycle.inside(domain) if domain is not None else nullcontext():
+            with ExitStack() as inside_of:
+                for each in (domain, self._left):
+                    if each is not None:
+                        inside_of.enter_context(cycle.inside(each))
                 placed = self._place_at(hint) if hint is not None else None
                 placed = placed or self._place()
             if placed is not None and cycle.opened.pipelined(self.gang) is not None:
