@@ -19,10 +19,11 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
+from app.core.actions.areas import open_rows
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached, tasks_of_minimum
-from app.core.actions.network import DomainSearch, Members, open_rows
+from app.core.actions.network import DomainSearch, Members
 from app.core.actions.serving import give_minimum
 from app.core.actions.turns import Turns
 from app.model.gang import Gang, Task

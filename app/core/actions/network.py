@@ -13,6 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
+from app.core.actions.areas import affinity_note, open_rows
 from app.core.actions.attempt import Hint
 from app.core.actions.cycle import Cycle
 from app.core.actions.futility import Failure
@@ -20,7 +21,6 @@ from app.core.actions.refusals import OF_LIMITS
 from app.core.entries import Placed
 from app.core.placement.arrays import Counts
 from app.core.placement.domains import Alike, Asked, Fits, fits, in_order, nearest
-from app.core.policy import NodesNow
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import Wanted
 from app.model.domains import CLUSTER, Domain, Domains, whole_cluster
@@ -28,7 +28,7 @@ from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.parts import SubGroup
 from app.model.reason import Cause, NearestDomain, Never, NoDomain, Refusal
-from app.model.resources import Mask, Rows, Scores
+from app.model.resources import Rows, Scores
 from app.model.topology import NetworkTopology
 
 _STEPS = 20_000
@@ -273,25 +273,6 @@ class DomainSearch:
         return NearestDomain(self.among.names[at], int(found.takes[at]), axis.amounts(short))
 
 
-def open_rows(cycle: Cycle, gang: Gang, sub_group: SubGroup | None = None) -> Rows | None:
-    """The rows that rules of plugins leave to the gang, or to the sub-group, of those within.
-
-    None: all.
-    """
-    area = area_of(cycle, gang, sub_group)
-    if area is None:
-        return cycle.within
-    rows = np.flatnonzero(area)
-    return rows if cycle.within is None else np.intersect1d(cycle.within, rows)
-
-
-def area_of(cycle: Cycle, gang: Gang, sub_group: SubGroup | None = None) -> Mask | None:
-    """The nodes that rules of plugins leave to the gang, or to the sub-group; None: all."""
-    masks = [area(gang, sub_group) for area in cycle.opened.node_areas]
-    known = [mask for mask in masks if mask is not None]
-    return np.logical_and.reduce(known) if known else None
-
-
 def packing(cycle: Cycle, tasks: Sequence[Task]) -> Hint | None:
     """Rows for all of ``tasks``, of several shapes, where places are given now; None: none found.
 
@@ -311,19 +292,6 @@ def packing(cycle: Cycle, tasks: Sequence[Task]) -> Hint | None:
     if isinstance(found, NotPacked):
         return None
     return {kind: [int(rows[at]) for at in some] for kind, some in zip(alike, found, strict=True)}
-
-
-def affinity_note(cycle: Cycle, gang: Gang, task: Task) -> str:
-    """What its ``topologyAffinity`` has to do with where the gang is not; empty: nothing."""
-    every = np.arange(len(cycle.room), dtype=np.intp)
-    now = NodesNow(every, cycle.room.T)
-    rules = (each for each in cycle.opened.node_rules if each.cause is Cause.TOPOLOGY_AFFINITY)
-    told = (
-        rule.details(gang, task, now)
-        for rule in rules
-        if rule.details is not None and rule.key(gang, task) is not None
-    )
-    return "; ".join(told)
 
 
 def _alike(

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from app.core.actions.areas import area_of
 from app.core.actions.attempt import Attempt, Hint, place_at
 from app.core.actions.backlog import Backlog, followers_last
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import MemberAttempt, PackedAttempt
-from app.core.actions.network import area_of
 from app.core.actions.packed_units import PackedUnits
 from app.core.actions.related_units import RelatedUnits, depend_on_each_other
 from app.core.actions.spreading import SpreadAttempt, areas, is_spread

@@ -14,11 +14,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from app.core.actions.areas import open_rows
 from app.core.actions.attempt import Attempt
 from app.core.actions.cycle import Cycle
 from app.core.actions.cycle import Steps as Yields
 from app.core.actions.kinds import kind_of
-from app.core.actions.network import DomainSearch, Members, open_rows
+from app.core.actions.network import DomainSearch, Members
 from app.core.actions.sub_groups import place_unit
 from app.core.gangs.need import Need
 from app.core.gangs.units import Unit, units

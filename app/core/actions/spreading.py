@@ -14,10 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from app.core.actions.areas import open_rows
 from app.core.actions.attempt import Attempt
 from app.core.actions.cycle import Cycle
 from app.core.actions.cycle import Steps as Yields
-from app.core.actions.network import open_rows, rows_of_placed_members
+from app.core.actions.network import rows_of_placed_members
 from app.core.topology.relations import Level
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import Wanted

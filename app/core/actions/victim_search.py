@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.actions.areas import area_of
 from app.core.actions.cycle import Cycle
-from app.core.actions.network import area_of
 from app.core.actions.proof import Places, Proof, ProvenPlace
 from app.core.evicting import Judgement
 from app.core.placement.arrays import Counts
