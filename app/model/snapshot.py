@@ -181,7 +181,7 @@ class Snapshot:
     together, of those that ask for a domain of the network, and of those in queues with limits per
     node group; of all PodGroups while one of them asks where others are."""
     affine: tuple[Gang, ...] = ()
-    """Those of ``gangs`` that have a ``topologyAffinity``."""
+    """The gangs that have a ``topologyAffinity``."""
     domains: Domains | None = None
     """The domains of the network; None: no HyperNodes are known."""
     numa: Mapping[NodeName, NumaNode] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class GangViews:
     bearing: Views = field(default_factory=dict)
     """Pending ones of which some role may go to cordoned nodes."""
     affine: Views = field(default_factory=dict)
-    """Those that have a ``topologyAffinity``."""
+    """Groups that have a ``topologyAffinity``."""
     places: dict[GroupKey, tuple[MemberPlace, ...]] = field(default_factory=dict)
     """Of groups whose members' nodes matter: see :class:`~app.model.snapshot.Snapshot`."""
 

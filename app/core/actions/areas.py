@@ -34,7 +34,7 @@ def area_of(cycle: Cycle, gang: Gang, sub_group: SubGroup | None = None) -> Mask
 
 
 def affinity_note(cycle: Cycle, gang: Gang, task: Task) -> str:
-    """What its ``topologyAffinity`` has to do with where the gang is not; empty: nothing."""
+    """The places of others that ``topologyAffinity`` of the gang goes by; empty: it has none."""
     every = np.arange(len(cycle.room), dtype=np.intp)
     now = NodesNow(every, cycle.room.T)
     rules = (each for each in cycle.opened.node_rules if each.cause is Cause.TOPOLOGY_AFFINITY)

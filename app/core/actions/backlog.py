@@ -25,7 +25,7 @@ from app.model.snapshot import Snapshot
 _RUN = 128
 
 FailedUnit = tuple[int, frozenset[tuple[TaskKind, int]], SubGroup | None]
-"""So many out of members of such kinds, of that sub-group; None: of any."""
+"""A number of members out of such kinds, of that sub-group; None: of any."""
 
 _Rank = tuple[bool, bool, Any, PodUid]
 _Entry = tuple[_Rank, Task]
