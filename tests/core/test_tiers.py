@@ -418,7 +418,7 @@ class TestHolders:
 
 
 class TestBuilding:
-    @pytest.mark.parametrize("name", ["extender", "volcano-npu"])
+    @pytest.mark.parametrize("name", ["volcano-npu", "nodelock"])
     def test_a_plugin_without_effect_is_left_out(self, name: str) -> None:
         policies = build(SchedulerConf(actions=(), tiers=((PluginConf(name),),)))
         assert policies.tiers == [[]]
