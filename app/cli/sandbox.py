@@ -46,6 +46,21 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         Literal["none", "best-effort", "restricted", "single-numa-node"],
         typer.Option(envvar="PUMICE_NUMA_POLICY", help="Policy of their topology managers."),
     ] = "single-numa-node",
+    batch: Annotated[
+        int,
+        typer.Option(
+            envvar="PUMICE_BATCH",
+            min=0,
+            max=100,
+            help="Per cent of cpu and memory that offline pods may use too.",
+        ),
+    ] = 0,
+    load: Annotated[
+        bool,
+        typer.Option(
+            "--load", envvar="PUMICE_LOAD", help="Let nodes tell how busy they are by requests."
+        ),
+    ] = False,
     port: Annotated[
         int, typer.Option(envvar="PUMICE_PORT", min=0, max=65535, help="API port; 0: any.")
     ] = 0,
@@ -112,6 +127,8 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
                 gpu_memory=gpu_memory,
                 vgpu=vgpu,
                 racks=racks,
+                batch=batch,
+                tells_load=load,
                 numa=NumaSpec(numa, NumaPolicy(numa_policy)) if numa else None,
             ),
             folder=Path(folder),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.controllers import colocation
 from app.controllers.cronjob import controller as cronjob
 from app.controllers.garbage import GarbageCollector
 from app.controllers.hypernode import controller as hypernode
@@ -187,6 +188,11 @@ OFFERS: Final[Mapping[str, Offer]] = {
         follows=cronjob.INDEXES,
         build=_cron_jobs,
         workers=lambda settings: settings.worker_threads_for_cronjob,
+    ),
+    colocation.NAME: Offer(
+        follows=colocation.INDEXES,
+        build=lambda means: (colocation.ColocationController(means.stores, api=means.api),),
+        workers=lambda _: _SEVERAL,
     ),
     hypernode.NAME: Offer(
         follows=hypernode.INDEXES, build=_hyper_nodes, workers=lambda _: _SEVERAL

@@ -133,7 +133,13 @@ async def _serve(
             raise SandboxFailed(f"the cluster cannot be set up: {error}") from error
         session = await stack.enter_async_context(watching())
         api = HttpKubeletApi(client, connection=connection, session=session)
-        kubelet = Kubelet(api, clock=WallClock(), stop_seconds=STOP_S, numa=options.nodes.numa)
+        kubelet = Kubelet(
+            api,
+            clock=WallClock(),
+            stop_seconds=STOP_S,
+            numa=options.nodes.numa,
+            tells_load=options.nodes.tells_load,
+        )
         parts = [
             await stack.enter_async_context(_part(kubelet.run(), "the simulated kubelets")),
             await stack.enter_async_context(_part(_all_run(plane.processes), "the control plane")),

@@ -24,8 +24,18 @@ QOS_LEVEL: Final = "volcano.sh/qos-level"
 """Annotation of pods: one of :data:`ONLINE` or :data:`OFFLINE`."""
 OFFLINE: Final = "BE"
 ONLINE: Final = ("LC", "HLS", "LS")
+WITHOUT_BATCH: Final = frozenset({"LC", "HLS"})
+"""Levels whose pods are not to use what others leave unused."""
+COLOCATED: Final = "volcano.sh/oversubscription"
+"""Label of nodes: the agent reports resources for offline pods there."""
 EVICTING: Final = "volcano.sh/offline-job-evicting"
-"""Annotation and taint of nodes: the agent evicts offline pods there."""
+"""Taint of nodes, and annotation in older releases: the agent evicts offline pods there."""
+
+CONFIG: Final = "volcano.sh/colocation-config"
+"""Annotation of pods: what the agent is to do, as JSON; :data:`RESET`: nothing any more."""
+CONFIG_NAME: Final = "volcano.sh/colocation-config-name"
+"""Annotation of pods: the ColocationConfiguration that says so."""
+RESET: Final = "{}"
 
 
 def is_offline(annotations: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ stay equal.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from app.model.amounts import Amounts
 from app.model.devices import DeviceAsk
@@ -127,6 +127,14 @@ class Toleration:
     effect: str = ""
 
 
+class QosClass(IntEnum):
+    """The class that Kubernetes gives a pod by its requests and limits; the lower goes first."""
+
+    BEST_EFFORT = 0
+    BURSTABLE = 1
+    GUARANTEED = 2
+
+
 @dataclass(frozen=True, slots=True)
 class HostPort:
     """A port taken on the node; ``ip`` ``0.0.0.0`` conflicts with every address."""
@@ -218,6 +226,7 @@ class PodShape:
     """The extended resources of its containers, by which devices are asked for; None: none."""
     burst: Amounts = ()
     """The cpu and memory that it may use beyond its requests, as its limits say."""
+    qos: QosClass = QosClass.BURSTABLE
     bears_revocation: bool = False
     """Nodes of revocable zones take the pod (the plugin ``tdm``)."""
     claims: PodClaims | None = None

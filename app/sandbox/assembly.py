@@ -105,6 +105,7 @@ def build_sandbox(
         start_seconds=start_seconds,
         stop_seconds=stop_seconds,
         numa=spec.numa,
+        tells_load=spec.tells_load,
     )
     pattern = tuning or LoopConfig(name="", profiles=frozenset())
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable
@@ -19,7 +20,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, cast
 
-from app.sandbox.clock import Clock
+from app.model.load import NODE_LOAD
+from app.sandbox.clock import Clock, timestamp
 from app.sandbox.node_usage import NodeUsage, has_begun
 from app.sandbox.nodes import NumaSpec
 from app.sandbox.pod_life import PodLife
@@ -31,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 _RETRY_S = 1.0
 _AGENT_S = 1.0
+_LOAD_S = 5.0
 
 STOP_S: Final = 0.5
 """How long pods take to stop on a cluster that people look at.
@@ -62,6 +65,7 @@ class Kubelet:
         start_seconds: float = 0.0,
         stop_seconds: float = 0.0,
         numa: NumaSpec | None = None,
+        tells_load: bool = False,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -71,6 +75,7 @@ class Kubelet:
         self._nodes: set[str] = set()
         self._node_usage = NodeUsage(numa)
         self._has_numa = numa is not None
+        self._tells_load = tells_load
         self._homes: dict[str, str] = {}
         self._bound: defaultdict[str, dict[str, Document]] = defaultdict(dict)
         self._workers: dict[str, _Worker] = {}
@@ -84,6 +89,8 @@ class Kubelet:
                     group.create_task(self._follow(what))
                 if self._has_numa:
                     group.create_task(self._tell_topologies())
+                if self._tells_load:
+                    group.create_task(self._tell_loads())
         finally:
             tasks = [worker.task for worker in self._workers.values()]
             for task in tasks:
@@ -186,6 +193,18 @@ class Kubelet:
             except OSError as error:
                 logger.warning("API server not reached", extra={"error": str(error)})
             await self._clock.sleep(_AGENT_S)
+
+    async def _tell_loads(self) -> None:
+        """Play what measures nodes: write how busy they are."""
+        while True:
+            at = timestamp(self._clock.now())
+            try:
+                for name, (cpu, memory) in self._node_usage.loads().items():
+                    load = {"cpu": cpu, "memory": memory, "time": at, "window": 0}
+                    await self._api.annotate_node(name, {NODE_LOAD: json.dumps(load)})
+            except OSError as error:
+                logger.warning("API server not reached", extra={"error": str(error)})
+            await self._clock.sleep(_LOAD_S)
 
     # What runs
 

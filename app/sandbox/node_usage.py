@@ -9,6 +9,7 @@ that the node does not list is another component's business. What has begun on a
 from __future__ import annotations
 
 from app.model.amounts import CPU, MEMORY
+from app.model.colocation import BATCH_CPU, USED_BY
 from app.sandbox.nodes import NumaSpec
 from app.sandbox.numa import CpuManagers
 from app.sandbox.pod_status import Verdict
@@ -52,6 +53,13 @@ class NodeUsage:
         if self._cpus is not None:
             self._cpus.free(uid)
 
+    def loads(self) -> dict[str, tuple[float, float]]:
+        """Cpu and memory in per cent by node, as if pods used what they request."""
+        return {
+            name: (_share(node, CPU), _share(node, MEMORY))
+            for name, node in self._cluster.nodes.items()
+        }
+
     def new_topologies(self) -> list[Document]:
         """The Numatopologies that say something else than when this was asked last."""
         return [] if self._cpus is None else self._cpus.changed()
@@ -60,6 +68,14 @@ class NodeUsage:
 def has_begun(pod: Document) -> bool:
     """Whether a kubelet has taken the pod before."""
     return bool(section(pod, "status").get("startTime"))
+
+
+def _share(node: NodeState, measured: str) -> float:
+    has = node.allocatable.get(measured, 0)
+    # Online pods ask for cpu in thousandths, offline ones for whole millicores.
+    grains = {name: 1000 if name == BATCH_CPU else 1 for name in USED_BY[measured]}
+    used = sum(node.used[name] / grain for name, grain in grains.items())
+    return min(round(100.0 * used / has, 1), 100.0) if has else 0.0
 
 
 def _refusal(pod: Document, node: NodeState) -> Verdict | None:

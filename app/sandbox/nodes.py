@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from app.model.amounts import MEMORY
+from app.model.amounts import CPU, MEMORY
+from app.model.colocation import BATCH_CPU, BATCH_MEMORY, COLOCATED
 from app.model.device_families import VGPU
 from app.model.devices import ALL_CORES
 from app.model.numa import NumaPolicy
@@ -42,7 +43,9 @@ class NodeSpec:
     With ``vgpu`` pods may share the GPUs, each of ``gpu_memory``, and the nodes say so as Volcano's
     device plugin does. ``racks`` of them stand in a row, each with as many nodes as the next, or
     one more; 0: none.
-    ``numa`` None: the machines say nothing of NUMA nodes.
+    ``numa`` None: the machines say nothing of NUMA nodes. ``batch`` per cent of cpu and memory are
+    for offline pods too, as the agent of Volcano reports what online pods leave unused; 0: none.
+    ``tells_load``: annotations tell how busy the machines are, as if pods used what they request.
     """
 
     count: int = 10
@@ -53,6 +56,8 @@ class NodeSpec:
     vgpu: bool = False
     racks: int = 0
     numa: NumaSpec | None = None
+    batch: int = 0
+    tells_load: bool = False
     pods: int = 110
     prefix: str = "node"
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -91,7 +96,12 @@ def _node(spec: NodeSpec, index: int, *, now: float) -> Document:
         capacity[VGPU.cores] = str(spec.gpus * ALL_CORES)
     elif spec.gpus:
         capacity[GPU] = str(spec.gpus)
+    if spec.batch:
+        capacity[BATCH_CPU] = str(amount(CPU, spec.cpu) * spec.batch // 100)
+        capacity[BATCH_MEMORY] = str(amount(MEMORY, spec.memory) * spec.batch // 100)
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **spec.labels}
+    if spec.batch:
+        labels[COLOCATED] = "true"
     if spec.racks:
         labels[RACK] = rack_name(index * spec.racks // spec.count)
     return {

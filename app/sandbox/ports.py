@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -61,6 +61,10 @@ class KubeletApi(Protocol):
 
     async def create_event(self, event: Document) -> None:
         """Write an event, if that is possible at once."""
+        ...
+
+    async def annotate_node(self, name: str, annotations: Mapping[str, str]) -> None:
+        """Write annotations of a node, if it is there."""
         ...
 
     async def put_topology(self, topology: Document) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from app.sandbox.apiserver.deletion import DeleteOptions
 from app.sandbox.apiserver.errors import ApiError
@@ -15,6 +15,7 @@ from app.wire.documents import Document, ObjectName, name_of
 from app.wire.kinds import NUMA_TOPOLOGIES
 
 _PODS = "/pods"
+_NODES = "/nodes"
 _TOPOLOGIES = storage_key(NUMA_TOPOLOGIES.api_version.partition("/")[0], NUMA_TOPOLOGIES.plural)
 
 
@@ -61,6 +62,13 @@ class StoreKubeletApi:
         # It is there already, or its namespace is going.
         with contextlib.suppress(ApiError):
             self._server.create(event)
+
+    async def annotate_node(self, name: str, annotations: Mapping[str, str]) -> None:
+        target = self._server.target(_NODES, ObjectName("", name))
+        patch = {"metadata": {"annotations": dict(annotations)}}
+        # It has gone.
+        with contextlib.suppress(ApiError):
+            self._server.operations.patch(target, patch, content_type=STRATEGIC_PATCH)
 
     async def put_topology(self, topology: Document) -> None:
         name = name_of(topology)

@@ -11,7 +11,7 @@ from app.settings.process import ExistingFile, LabelName, Names, ObjectName, Pro
 ENABLED = (
     "/jobs/mutate,/jobs/validate,/podgroups/mutate,/podgroups/validate,/pods/mutate,"
     "/pods/validate,/queues/mutate,/queues/validate,/hypernodes/validate,/jobflows/validate,"
-    "/cronjobs/validate"
+    "/cronjobs/validate,/colocationconfigurations/validate"
 )
 
 QUEUE_GATES = "SchedulingGatesQueueAdmission"

@@ -167,7 +167,7 @@ RECONCILE_FAILURES = Counter(
 
 LOADS_KNOWN = Gauge(
     "pumice_node_loads_known",
-    "Nodes whose load the plugin usage knows.",
+    "Nodes whose load is known, for the plugins usage and rescheduling.",
     registry=REGISTRY,
 )
 LOAD_FAILURES = Counter(

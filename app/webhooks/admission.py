@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.webhooks.colocation import check_colocation
 from app.webhooks.cronjobs import check_cron_job
 from app.webhooks.hypernodes import check_hyper_node
 from app.webhooks.job_defaults import default_job
@@ -142,6 +143,13 @@ WEBHOOKS: Final = (
         resource=kinds.CRON_JOBS,
         operations=_BOTH,
         validate=check_cron_job,
+    ),
+    Webhook(
+        path="/colocationconfigurations/validate",
+        name="validatecolocationconfiguration.volcano.sh",
+        resource=kinds.COLOCATION_CONFIGURATIONS,
+        operations=_BOTH,
+        validate=check_colocation,
     ),
 )
 

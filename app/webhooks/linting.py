@@ -10,6 +10,14 @@ from typing import Any
 from app.core.gangs.job_minimum import Part, pods_needed
 from app.core.gangs.task_topology import named
 from app.model.amounts import CPU, MEMORY, PODS
+from app.model.colocation import (
+    BATCH_CPU,
+    BATCH_MEMORY,
+    OFFLINE,
+    ONLINE,
+    QOS_LEVEL,
+    WITHOUT_BATCH,
+)
 from app.model.workload import TASK_TOPOLOGY
 from app.webhooks.minimums import default_of_job, filled_in, least_of, unsaid
 from app.webhooks.requests import added, pod_requests
@@ -49,6 +57,28 @@ def is_guaranteed(pod: Mapping[str, Any]) -> bool:
     return True
 
 
+def lint_qos(
+    given: Mapping[str, Any], asked: Mapping[str, int], path: str, findings: Findings
+) -> None:
+    """A QoS level that means nothing, or does not go with what the pod asks for."""
+    level, where = text(given.get(QOS_LEVEL)), f"{path}[{QOS_LEVEL}]"
+    batch = [name for name in (BATCH_CPU, BATCH_MEMORY) if asked.get(name)]
+    plain = [name for name in (CPU, MEMORY) if asked.get(name)]
+    if level and level not in {*ONLINE, OFFLINE}:
+        known = ", ".join((*ONLINE, OFFLINE))
+        findings.warn(where, f'"{level}" has no effect: write one of {known}')
+    elif level == OFFLINE and plain:
+        findings.warn(
+            where,
+            f"an offline pod that asks for {' and '.join(plain)} takes it from online ones: ask "
+            f"for {BATCH_CPU} and {BATCH_MEMORY}",
+        )
+    elif level in WITHOUT_BATCH and batch:
+        findings.warn(
+            where, f"a pod of level {level} asks for {batch[0]}, which may be taken from it"
+        )
+
+
 def _lint_task_topology(job: Object, findings: Findings) -> None:
     tasks = {text(task.get("name")) for task in mappings(spec(job).get("tasks"))}
     said = {key: text(value) for key, value in annotations(job).items()}
@@ -70,6 +100,8 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
         path = at("spec.tasks", index)
         pod = mapping(mapping(task.get("template")).get("spec"))
         asked = pod_requests(pod)
+        said = mapping(mapping(mapping(task.get("template")).get("metadata")).get("annotations"))
+        lint_qos(said, asked, at(path, "template.metadata.annotations"), findings)
         lint_size(asked, at(path, "template.spec"), facts, findings)
         _lint_class(pod, at(path, "template.spec"), facts, findings)
         if asks_for_topology(task) and not is_guaranteed(pod):

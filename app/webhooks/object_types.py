@@ -97,6 +97,9 @@ SHAPES: Final = shapes_of(
         "JobFlowSpec": {"[Flow]": "flows"},
         "Flow": {"text": "name", "FlowDependsOn": "dependsOn"},
         "FlowDependsOn": {"[text]": "targets"},
+        "ColocationConfiguration": {"ColocationSpec": "spec"},
+        "ColocationSpec": {"Open": "selector", "MemoryQos": "memoryQos"},
+        "MemoryQos": {"number": "highRatio lowRatio minRatio"},
         "CronJob": {"CronJobSpec": "spec"},
         "CronJobSpec": {"text": "schedule timeZone", "CronJobTemplate": "jobTemplate"},
         "CronJobTemplate": {"JobSpec": "spec"},
@@ -111,6 +114,7 @@ KINDS: Final[Mapping[Resource, str]] = {
     kinds.HYPER_NODES: "HyperNode",
     kinds.JOB_FLOWS: "JobFlow",
     kinds.CRON_JOBS: "CronJob",
+    kinds.COLOCATION_CONFIGURATIONS: "ColocationConfiguration",
 }
 
 EARLY: Final = frozenset(KINDS)

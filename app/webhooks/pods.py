@@ -8,7 +8,13 @@ from app.model.disruption import BUDGETS
 from app.model.numa import NUMA_POLICY, NumaPolicy
 from app.model.pod import QUEUE_ANNOTATION, QUEUE_GATE
 from app.webhooks.gate import gated
-from app.webhooks.linting import SHARES_CPUS, is_guaranteed, lint_queue_name, lint_size
+from app.webhooks.linting import (
+    SHARES_CPUS,
+    is_guaranteed,
+    lint_qos,
+    lint_queue_name,
+    lint_size,
+)
 from app.webhooks.requests import pod_requests
 from app.webhooks.world import Request, World
 from app.wire.findings import Findings, listed
@@ -53,7 +59,9 @@ def check_new_pod(request: Request, world: World) -> Findings:
     given = annotations(request.item)
     _check_budget(given, findings)
     _lint_numa(given, spec, findings)
-    lint_size(pod_requests(spec), "spec", world.facts, findings)
+    asked = pod_requests(spec)
+    lint_qos(given, asked, "metadata.annotations", findings)
+    lint_size(asked, "spec", world.facts, findings)
     path = f"metadata.annotations[{QUEUE_ANNOTATION}]"
     lint_queue_name(text(given.get(QUEUE_ANNOTATION)), path, world.facts, findings)
     return findings

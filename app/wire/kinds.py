@@ -51,6 +51,9 @@ COMMANDS = Resource("Command", "bus.volcano.sh/v1alpha1", "commands")
 JOB_FLOWS = Resource("JobFlow", _FLOW, "jobflows")
 JOB_TEMPLATES = Resource("JobTemplate", _FLOW, "jobtemplates")
 HYPER_NODES = Resource("HyperNode", "topology.volcano.sh/v1alpha1", "hypernodes", namespaced=False)
+COLOCATION_CONFIGURATIONS = Resource(
+    "ColocationConfiguration", "config.volcano.sh/v1alpha1", "colocationconfigurations"
+)
 NUMA_TOPOLOGIES = Resource(
     "Numatopology", "nodeinfo.volcano.sh/v1alpha1", "numatopologies", namespaced=False
 )

@@ -50,6 +50,9 @@ NUMA_TOPOLOGIES = Resource(
     "nodeinfo.volcano.sh/v1alpha1", "numatopologies", "Numatopology", namespaced=False
 )
 HYPER_NODES = Resource("topology.volcano.sh/v1alpha1", "hypernodes", "HyperNode", namespaced=False)
+COLOCATION_CONFIGURATIONS = Resource(
+    "config.volcano.sh/v1alpha1", "colocationconfigurations", "ColocationConfiguration"
+)
 POD_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup")
 JOBS = Resource("batch.volcano.sh/v1alpha1", "jobs", "Job")
 COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands", "Command")

@@ -119,6 +119,7 @@ class Examples:
         )
 
 
+BATCH = {"kubernetes.io/batch-cpu": "8000", "kubernetes.io/batch-memory": str(16 << 30)}
 SHARED_GPUS = {
     "volcano.sh/vgpu-number": "20",
     "volcano.sh/vgpu-memory": "163840",
@@ -151,7 +152,7 @@ def opened(rig: Rig) -> Iterator[Examples]:
                 prefix=f"{place.name}-large",
                 cpu="64",
                 memory="256Gi",
-                extra=SHARED_GPUS,
+                extra={**SHARED_GPUS, **BATCH},
                 labels=LABELS,
             )
             stack.callback(nodes.delete, rig.api, large)

@@ -66,8 +66,11 @@ EXPECTED = {
     "scheduling/gang-mpi.yaml": "Completed",
     "scheduling/gang.yaml": "Running",
     "scheduling/node-selector.yaml": "Running",
+    "scheduling/memory-qos.yaml": "Running",
     "scheduling/network-topology.yaml": "Running",
     "scheduling/numa.yaml": "Running",
+    "scheduling/offline-queue.yaml": "Open",
+    "scheduling/offline.yaml": "Running",
     "scheduling/priority-elastic.yaml": "Running",
     "scheduling/priority-high.yaml": STORED,
     "scheduling/priority-job.yaml": "Running",
@@ -233,7 +236,22 @@ def check_stored(run: Examples, item: Object, _: str) -> None:
     assert run.api.find(resource, item["metadata"]["name"], namespace=run.namespace) is not None
 
 
+def check_colocation(run: Examples, item: Object, _: str) -> None:
+    """Its pods are told what it says."""
+    name = item["metadata"]["name"]
+    label, value = next(iter(item["spec"]["selector"]["matchLabels"].items()))
+
+    def are_told(pods: Objects) -> bool:
+        key = "volcano.sh/colocation-config-name"
+        return bool(pods) and all(pod["metadata"]["annotations"].get(key) == name for pod in pods)
+
+    run.api.until(
+        PODS, are_told, namespace=run.namespace, label_selector=f"{label}={value}", what="told"
+    )
+
+
 CHECKS: Mapping[str, Callable[[Examples, Object, str], None]] = {
+    "ColocationConfiguration": check_colocation,
     "ConfigMap": check_stored,
     "CronJob": check_cron_job,
     "Deployment": check_deployment,

@@ -12,6 +12,7 @@ from tests.controllers.fake_api import FakeApi, FakeEvents
 from tests.controllers.hypernode.discovering import FakeWeb
 
 ALL = [
+    "colocation-config-controller",
     "cronjob-controller",
     "gc-controller",
     "hyperNode-controller",
@@ -36,7 +37,7 @@ class NoSlots:
     [
         ("*", ALL),
         ("*,-sharding-controller", ALL),
-        ("*,-job-controller,-hyperNode-controller", [*ALL[:2], *ALL[4:]]),
+        ("*,-job-controller,-hyperNode-controller", [*ALL[:3], *ALL[5:]]),
         ("gc-controller, queue-controller", ["gc-controller", "queue-controller"]),
         ("-gc-controller", []),
         ("", []),

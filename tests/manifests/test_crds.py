@@ -84,6 +84,15 @@ VOLCANO = [
         columns={},
     ),
     Names(
+        kind="ColocationConfiguration",
+        api_version="config.volcano.sh/v1alpha1",
+        plural="colocationconfigurations",
+        short=[],
+        scope="Namespaced",
+        subresources=STATUS,
+        columns={},
+    ),
+    Names(
         kind="Command",
         api_version="bus.volcano.sh/v1alpha1",
         plural="commands",

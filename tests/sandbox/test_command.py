@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -10,10 +11,11 @@ from pathlib import Path
 import pytest
 from httpx2 import Client
 
+from app.model.load import NODE_LOAD
 from app.wire.documents import Document
 from tests.clusters.client import ApiClient
 from tests.clusters.installation import ROOT, documents
-from tests.clusters.resources import JOBS, NUMA_TOPOLOGIES, POD_GROUPS, PODS
+from tests.clusters.resources import JOBS, NODES, NUMA_TOPOLOGIES, POD_GROUPS, PODS, QUEUES
 from tests.sandbox.started import COMMAND, Started, refused, started
 
 
@@ -133,6 +135,7 @@ def test_what_makes_no_sense_is_said_in_one_line(flags: list[str], complaint: st
         "--gpus=-1",
         "--racks=-1",
         "--numa=9",
+        "--batch=101",
         "--numa-policy=some",
         "--port=70000",
         "--form=d",
@@ -282,6 +285,40 @@ def test_the_example_of_shared_gpus_can_be_tried_on_machines_that_have_some(tmp_
 
 
 @pytest.mark.sandbox
+def test_the_example_of_offline_work_can_be_tried_on_machines_that_report_room_and_load(
+    tmp_path: Path,
+) -> None:
+    """As docs/colocation.md says."""
+    (queue,) = documents(ROOT / "examples" / "scheduling" / "offline-queue.yaml")
+    (job,) = documents(ROOT / "examples" / "scheduling" / "offline.yaml")
+    with (
+        started(
+            tmp_path / "log", "--nodes=1", "--cpu=2", "--memory=8Gi", "--batch=60", "--load"
+        ) as sandbox,
+        ApiClient(sandbox.said("API server")) as api,
+    ):
+        (node,) = api.list(NODES)
+        offered = node["status"]["allocatable"]
+        assert offered["kubernetes.io/batch-cpu"] == "1200"
+        assert int(offered["kubernetes.io/batch-memory"]) == (8 << 30) * 60 // 100
+        assert node["metadata"]["labels"]["volcano.sh/oversubscription"] == "true"
+        api.create(queue, resource=QUEUES)
+        job["spec"]["minAvailable"] = 1
+        api.create(job, resource=JOBS, namespace="default")
+
+        def one_runs(pods: list[Document]) -> bool:
+            return [pod["status"].get("phase") for pod in pods].count("Running") == 1
+
+        api.until(PODS, one_runs, what="one runs", timeout_s=20)
+
+        def is_told(nodes: list[Document]) -> bool:
+            load = json.loads(nodes[0]["metadata"]["annotations"].get(NODE_LOAD, "{}"))
+            return (load.get("cpu"), load.get("memory")) == (50.0, 12.5)
+
+        api.until(NODES, is_told, what="its load is told", timeout_s=20)
+
+
+@pytest.mark.sandbox
 def test_options_are_variables_too(tmp_path: Path) -> None:
     environment = {"PUMICE_NODES": "3", "PUMICE_CONTROL_PLANE": "embedded"}
     with started(tmp_path / "log", env=environment) as sandbox:
@@ -306,6 +343,8 @@ def test_help_names_every_option() -> None:
         "--racks",
         "--numa",
         "--numa-policy",
+        "--batch",
+        "--load",
         "--control-plane",
         "--form",
     ):

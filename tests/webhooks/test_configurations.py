@@ -66,6 +66,7 @@ def test_kinds_of_ours_are_judged_before_schema_and_policies_after_the_change() 
         "/hypernodes/validate",
         "/jobflows/validate",
         "/cronjobs/validate",
+        "/colocationconfigurations/validate",
     ]
     assert changing["/queues/validate"]["rules"][0]["operations"] == ["CREATE", "UPDATE"]
     assert changing["/queues/validate"]["failurePolicy"] == "Ignore"

@@ -281,3 +281,66 @@ def test_what_is_wrong_with_its_jobs_is_told_as_warnings() -> None:
 )
 def test_what_is_being_deleted_may_lose_its_finalizers(path: str, broken: Object) -> None:
     assert ask(path, {**broken, "metadata": DELETED}, old=broken).allowed
+
+
+def colocation(**spec: Any) -> Object:
+    return {
+        "apiVersion": "config.volcano.sh/v1alpha1",
+        "kind": "ColocationConfiguration",
+        "metadata": {"name": "c", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "memoryQos": {"lowRatio": 10}, **spec},
+    }
+
+
+def expression(**fields: Any) -> Object:
+    return {"matchExpressions": [{"key": "a", **fields}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "refused"),
+    [
+        ({}, ""),
+        ({"selector": {}}, ""),
+        ({"selector": expression(operator="In", values=["b"])}, ""),
+        ({"selector": expression(operator="Exists")}, ""),
+        (
+            {"selector": expression(operator="Gt", values=["1"])},
+            'spec.selector.matchExpressions[0].operator: "Gt" is not an operator',
+        ),
+        (
+            {"selector": expression(operator="In")},
+            "spec.selector.matchExpressions[0].values: an expression with In lacks values",
+        ),
+        (
+            {"selector": expression(operator="Exists", values=["b"])},
+            "spec.selector.matchExpressions[0].values: an expression with Exists has values",
+        ),
+        (
+            {"selector": {"matchLabels": {"a": 1}}},
+            "spec.selector.matchLabels[...]: Expected `str`, got `int`",
+        ),
+    ],
+    ids=str,
+)
+def test_the_selector_of_a_colocation_configuration_has_to_be_readable(
+    spec: dict[str, Any], refused: str
+) -> None:
+    verdict = ask("/colocationconfigurations/validate", colocation(**spec))
+    assert (verdict.allowed, verdict.warnings) == (not refused, ())
+    assert refused in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("spec", "warned"),
+    [
+        ({"selector": None}, "spec.selector: no pod is selected; {} selects all pods"),
+        ({"memoryQos": None}, "spec.memoryQos: it says nothing, so nothing changes"),
+    ],
+    ids=str,
+)
+def test_a_colocation_configuration_that_changes_nothing_is_warned_of(
+    spec: dict[str, Any], warned: str
+) -> None:
+    verdict = ask("/colocationconfigurations/validate", colocation(**spec))
+    assert verdict.allowed
+    assert [each[: len(warned)] for each in verdict.warnings] == [warned]

@@ -11,7 +11,7 @@ from app.model.pod import GATE
 from app.webhooks.resource_groups import GROUP_ANNOTATION, ResourceGroup
 from app.webhooks.world import Options
 from app.wire.unstructured import Object
-from tests.webhooks.objects import ask, asking, facts, node, patched, pod
+from tests.webhooks.objects import ask, asking, facts, job, node, patched, pod, task
 
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 LEAST, MOST = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
@@ -233,4 +233,51 @@ def test_a_numa_policy_without_effect_is_warned_of(
     assert verdict.allowed
     assert [each.partition(": ")[2][: len(said)] for each in verdict.warnings] == (
         [said] if said else []
+    )
+
+
+QOS = "volcano.sh/qos-level"
+BATCH = {"kubernetes.io/batch-cpu": 500, "kubernetes.io/batch-memory": 1000}
+
+
+@pytest.mark.parametrize(
+    ("level", "requests", "warned"),
+    [
+        ("BE", BATCH, ""),
+        ("LS", BATCH, ""),
+        ("LS", {"cpu": 1}, ""),
+        ("HLS", {"cpu": 1, "memory": 1000}, ""),
+        ("LC", {"cpu": 1}, ""),
+        ("be", BATCH, '"be" has no effect: write one of LC, HLS, LS, BE'),
+        (
+            "BE",
+            {"cpu": 1, "memory": 1000},
+            "an offline pod that asks for cpu and memory takes it from online ones: ask for "
+            "kubernetes.io/batch-cpu and kubernetes.io/batch-memory",
+        ),
+        (
+            "BE",
+            {"memory": 1000, **BATCH},
+            "an offline pod that asks for memory takes it from online ones: ask for "
+            "kubernetes.io/batch-cpu and kubernetes.io/batch-memory",
+        ),
+        (
+            "HLS",
+            BATCH,
+            "a pod of level HLS asks for kubernetes.io/batch-cpu, which may be taken from it",
+        ),
+    ],
+)
+def test_a_qos_level_that_does_not_go_with_what_is_asked_is_warned_of(
+    level: str, requests: dict[str, object], warned: str
+) -> None:
+    given = pod(**asking(**requests))
+    given["metadata"]["annotations"] = {QOS: level}
+    assert ask("/pods/validate", given).warnings == (
+        (f"metadata.annotations[{QOS}]: {warned}",) if warned else ()
+    )
+    template = {"metadata": {"annotations": {QOS: level}}, "spec": asking(**requests)}
+    told = ask("/jobs/validate", job(task(minAvailable=1, template=template))).warnings
+    assert [each for each in told if QOS in each] == (
+        [f"spec.tasks[0].template.metadata.annotations[{QOS}]: {warned}"] if warned else []
     )

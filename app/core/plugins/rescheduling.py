@@ -2,11 +2,11 @@
 
 Its strategy ``lowNodeUtilization`` looks at per cent of cpu, memory and the number of pods. A node
 below all ``thresholds`` is used little, one above any of the ``targetThresholds`` is used too much.
-Pods of the latter go, of low priority first, of equal ones offline ones, and then those that saved
-their work last, until the node is no more above; none that is of the priority of
-``thresholdPriorityClassName`` or higher, and none where no node is used little that it fits on
-without bringing that above a target threshold. With ``offlineOnly`` only pods go that say that they
-are preemptable, or offline (``volcano.sh/qos-level: BE``).
+Pods of the latter go, until the node is no more above: of low priority first, of equal ones offline
+ones, then those of the lower QoS class, then those that saved their work last. None goes that is
+of the priority of ``thresholdPriorityClassName`` or higher, and none where no node is used little
+that it fits on without bringing that above a target threshold. With ``offlineOnly`` only pods go
+that say that they are preemptable, or offline (``volcano.sh/qos-level: BE``).
 
 Where the configuration has ``metrics``, cpu and memory are what nodes measure; a pod is expected to
 use what it requests, and what came too late to be measured counts. Nodes without a fresh load are
@@ -42,6 +42,7 @@ from app.model.resources import (
     Rows,
     Vector,
 )
+from app.model.shape import QosClass
 
 NAME = "rescheduling"
 _INTERVAL_S = 300.0
@@ -132,9 +133,10 @@ class NodeUsage:
         if self._setting.offline_only:
             found = [at for at in found if self._is_offline(at)]
 
-        def place(at: int) -> tuple[int, bool, float, str]:
+        def place(at: int) -> tuple[int, bool, QosClass, float, str]:
             pod, saved = running.pods[at], -float(running.saved[at])
-            return int(running.priorities[at]), not is_offline(pod.annotations), saved, pod.key
+            online = not is_offline(pod.annotations)
+            return int(running.priorities[at]), online, pod.shape.qos, saved, pod.key
 
         return sorted(found, key=place)
 

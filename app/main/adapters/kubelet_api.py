@@ -1,7 +1,7 @@
 """``KubeletApi`` over HTTP: the simulated kubelet on an API server of its own right."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import aiohttp
 import msgspec
@@ -13,7 +13,7 @@ from app.kube.connector import connector
 from app.kube.lines import LineSplitter
 from app.sandbox.ports import PodMissing, Watched, WatchEvent, WatchExpired
 from app.wire.documents import Document, ObjectName
-from app.wire.kinds import NUMA_TOPOLOGIES
+from app.wire.kinds import NODES, NUMA_TOPOLOGIES
 from app.wire.unstructured import Key
 
 _GONE = 410
@@ -85,6 +85,17 @@ class HttpKubeletApi:
         except errors.KubeError as error:
             fields = {"reason": event["reason"], "error": str(error)}
             log.warning("event not written", extra=fields)
+
+    async def annotate_node(self, name: str, annotations: Mapping[str, str]) -> None:
+        body = {"metadata": {"annotations": dict(annotations)}}
+        try:
+            await self._client.patch(
+                NODES.path(Key("", name)), body, content_type=ContentType.STRATEGIC
+            )
+        except errors.NotFound:
+            return
+        except errors.KubeError as error:
+            raise _translated(error) from error
 
     async def put_topology(self, topology: Document) -> None:
         path = NUMA_TOPOLOGIES.path(Key("", topology["metadata"]["name"]))

@@ -16,7 +16,7 @@ from app.model.amounts import CPU, LARGEST_POD, MEMORY, PODS, Amounts, amounts
 from app.model.device_families import CHOOSING
 from app.model.devices import ContainerLimits, DeviceAsk
 from app.model.numa import NumaNeed, NumaPolicy
-from app.model.shape import HostPort
+from app.model.shape import HostPort, QosClass
 from app.wire.errors import Reader
 from app.wire.objects.asking import limited, listed, requested
 from app.wire.objects.meta import ABSENT
@@ -26,6 +26,7 @@ MARKER: Final = "pumice.sh/gang"
 
 WHOLE_AT: Final = "spec.resources"
 _OVERHEAD_AT: Final = "spec.overhead"
+_NOTHING_SAID: Final = (b"", b"null")
 _ANY_ADDRESS: Final = "0.0.0.0"
 
 Choosing = tuple[tuple[str, str], ...]
@@ -109,19 +110,33 @@ def burst(requests: Amounts, limits: Amounts) -> Amounts:
     return amounts({name: value for name, value in more.items() if value > 0})
 
 
+def qos_class(containers: Containers, *, whole: Raw) -> QosClass:
+    """The class of the pod; requests of the pod as a whole take the place of all others."""
+    parts = [(WHOLE_AT, whole)] if bytes(whole) not in _NOTHING_SAID else _resources(containers)
+    asked = [requested(text, at) for at, text in parts]
+    most = [limited(text, at) for at, text in parts]
+    if not any(each.get(name) for each in (*asked, *most) for name in (CPU, MEMORY)):
+        return QosClass.BEST_EFFORT
+    for one, limit in zip(asked, most, strict=True):
+        if any(not limit.get(name) or one[name] != limit[name] for name in (CPU, MEMORY)):
+            return QosClass.BURSTABLE
+    return QosClass.GUARANTEED
+
+
+def _resources(containers: Containers) -> list[tuple[str, Raw]]:
+    return [(f"{at}.resources", container.resources) for at, container in containers.each()]
+
+
 def numa_need(containers: Containers, *, whole: Raw, policy: NumaPolicy) -> NumaNeed | None:
     """What a pod of the class Guaranteed needs: the whole cpus of each container that stays.
 
     None for other pods, and where no container needs whole cpus.
     """
-    if bytes(whole):
+    if bytes(whole) or qos_class(containers, whole=whole) is not QosClass.GUARANTEED:
         return None
     cpus: list[int] = []
     for at, container in containers.each():
-        path = f"{at}.resources"
-        asked, most = requested(container.resources, path), limited(container.resources, path)
-        if any(not most.get(name) or asked[name] != most[name] for name in (CPU, MEMORY)):
-            return None
+        asked = requested(container.resources, f"{at}.resources")
         stays = container.stays or not at.startswith("spec.init")
         cpus.append(asked[CPU] // 1000 if stays and asked[CPU] % 1000 == 0 else 0)
     return NumaNeed(policy, tuple(cpus)) if any(cpus) else None

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Raw, Struct
 
 from app.model.amounts import LARGEST, Amounts, amounts
+from app.model.colocation import EVICTING, evicts_offline
 from app.model.device_families import GPUS
 from app.model.ids import NodeName
 from app.model.load import NODE_LOAD, NodeLoad
@@ -78,13 +79,22 @@ def decode_node(text: Bytes) -> Node:
         resource_version=head.resource_version,
         labels=meta.labels(head.labels),
         allocatable=_allocatable(status),
-        taints=tuple(Taint(t.key, t.value or "", t.effect) for t in spec.taints or ()),
+        taints=_taints(spec, head.annotations),
         unschedulable=bool(spec.unschedulable),
         ready=all(c.status == "True" for c in status.conditions or () if c.type == "Ready"),
         images=_images(status),
         devices=device_notes(meta.annotations(head.annotations), _gpus(status)),
         load=_load(head.annotations),
     )
+
+
+def _taints(spec: _SpecJson, annotations: Raw) -> tuple[Taint, ...]:
+    """The taints; older agents say by an annotation what newer ones say by this taint."""
+    found = tuple(Taint(t.key, t.value or "", t.effect) for t in spec.taints or ())
+    if EVICTING.encode() not in bytes(annotations):
+        return found
+    evicts = evicts_offline(meta.annotations(annotations))
+    return (*found, Taint(EVICTING, "", "NoSchedule")) if evicts else found
 
 
 def _load(annotations: Raw) -> NodeLoad | None:

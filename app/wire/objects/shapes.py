@@ -188,6 +188,7 @@ def _made(
         affinity_layout=rules.layout if gated else None,
         numa=containers.numa_need(inside, whole=spec.resources, policy=policy),
         devices=containers.device_ask(inside, choosing),
+        qos=containers.qos_class(inside, whole=spec.resources),
         burst=containers.burst(
             requests, containers.limits(inside, whole=spec.resources, overhead=spec.overhead)
         ),

@@ -15,7 +15,7 @@ from app.core.tiers import build
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.ids import NodeName
 from app.model.load import MetricsConf, MetricsType, NodeLoad, Unseen
-from app.model.shape import PodShape
+from app.model.shape import PodShape, QosClass
 from tests.builders import GIB, make_shape
 from tests.core.actions.rigs import Outcome, cores
 from tests.core.contended import RunningGang, contended, running_gang, victims
@@ -171,6 +171,16 @@ def test_offline_pods_move_before_online_ones_of_equal_priority_and_after_lower_
         *singles(1, first=3, priority=1),
     ]
     for share, gone in ((51, {"p3-0"}), (61, {"p3-0", "p2-0"})):
+        assert victims(moved(*there, loads={"n0": load(share), "n1": load(0)})) == gone
+
+
+def test_pods_of_a_lower_class_move_before_others_of_their_priority() -> None:
+    classes = (QosClass.GUARANTEED, QosClass.BURSTABLE, QosClass.BEST_EFFORT)
+    there = [
+        on_shape(each, make_shape(memory=0, qos=qos))
+        for each, qos in zip(singles(3), classes, strict=True)
+    ]
+    for share, gone in ((51, {"p2-0"}), (61, {"p2-0", "p1-0"})):
         assert victims(moved(*there, loads={"n0": load(share), "n1": load(0)})) == gone
 
 

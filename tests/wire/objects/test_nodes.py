@@ -54,6 +54,32 @@ def test_taints_and_the_cordon_are_read() -> None:
     assert found.taints == (Taint("a", "", "NoSchedule"), Taint("b", "1", "X"))
 
 
+@pytest.mark.parametrize(
+    ("said", "taints"),
+    [
+        ("true", (Taint("volcano.sh/offline-job-evicting", "", "NoSchedule"),)),
+        ("T", (Taint("volcano.sh/offline-job-evicting", "", "NoSchedule"),)),
+        ("false", ()),
+        ("soon", ()),
+    ],
+)
+def test_a_node_that_says_that_offline_pods_are_evicted_there_is_tainted(
+    said: str, taints: tuple[Taint, ...]
+) -> None:
+    meta = {"annotations": {"volcano.sh/offline-job-evicting": said}}
+    assert read(meta=meta).taints == taints
+
+
+def test_resources_for_offline_pods_are_millicores_and_bytes() -> None:
+    found = read(
+        allocatable={"kubernetes.io/batch-cpu": "7937", "kubernetes.io/batch-memory": "14327175770"}
+    )
+    assert dict(found.allocatable) == {
+        "kubernetes.io/batch-cpu": 7937,
+        "kubernetes.io/batch-memory": 14327175770,
+    }
+
+
 def test_nothing_is_allocatable_below_zero_and_unknown_names_are_kept() -> None:
     found = read(allocatable={"cpu": "-500m", "example.com/odd": "3", "memory": 1024})
     assert found.allocatable == (("cpu", 0), ("example.com/odd", 3), ("memory", 1024))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.model.shape import Toleration
+from app.model.shape import QosClass, Toleration
 from app.wire.interning import Interned
 from tests.wire.manifests import container, decoded
 
@@ -23,6 +23,39 @@ def test_another_way_of_writing_the_same_request_is_the_same_shape() -> None:
     one = decoded(containers=[container(cpu="1500m")]).shape
     assert one is decoded(containers=[container(cpu="1.5")]).shape
     assert one is decoded(containers=[container(resources={"limits": {"cpu": "1.5"}})]).shape
+
+
+CPUS, BOTH = {"cpu": "1"}, {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "qos"),
+    [
+        ({"containers": [{"name": "c"}]}, QosClass.BEST_EFFORT),
+        (
+            {"containers": [container(resources={"limits": {"nvidia.com/gpu": "1"}})]},
+            QosClass.BEST_EFFORT,
+        ),
+        ({"containers": [container(resources={"requests": {"cpu": "0"}})]}, QosClass.BEST_EFFORT),
+        ({"containers": [container(resources={"requests": BOTH})]}, QosClass.BURSTABLE),
+        ({"containers": [container(resources={"limits": CPUS})]}, QosClass.BURSTABLE),
+        ({"containers": [container(resources={"limits": BOTH})]}, QosClass.GUARANTEED),
+        (
+            {"containers": [container(resources={"limits": BOTH, "requests": BOTH})]},
+            QosClass.GUARANTEED,
+        ),
+        (
+            {"containers": [container(resources={"limits": BOTH}), {"name": "beside"}]},
+            QosClass.BURSTABLE,
+        ),
+        (
+            {"containers": [{"name": "c"}], "resources": {"limits": BOTH, "requests": BOTH}},
+            QosClass.GUARANTEED,
+        ),
+    ],
+)
+def test_the_class_is_that_of_kubernetes(spec: dict[str, Any], qos: QosClass) -> None:
+    assert decoded(**spec).shape.qos is qos
 
 
 def limited(asked: dict[str, str], most: dict[str, str]) -> dict[str, Any]:
