@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
 
 from app.api.application import application
+from app.api.audit import audit_router
 from app.api.cluster_metrics import ClusterMetrics
 from app.api.debug import debug_router
 from app.api.direct import Direct
@@ -16,6 +17,7 @@ from app.api.fits import fits_router
 from app.api.health import health_router
 from app.api.network_metrics import NetworkMetrics
 from app.api.preview import preview_router
+from app.api.record import record_router
 from app.api.services import ExtenderServices
 from app.api.simulate import simulate_router
 from app.api.volcano_metrics import VolcanoMetrics
@@ -52,6 +54,14 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     metrics.register(ClusterMetrics(services.cache, services.planning))
     metrics.register(NetworkMetrics(services.cache, services.planning))
     health = health_router(services.unready, metrics, notices=services.notices)
-    told = (explain_router, preview_router, simulate_router, fits_router, debug_router)
+    told = (
+        explain_router,
+        preview_router,
+        simulate_router,
+        fits_router,
+        audit_router,
+        record_router,
+        debug_router,
+    )
     for router in (health, *(each(services) for each in told)):
         app.include_router(router)

@@ -14,6 +14,7 @@ from app.service.calls.filtering import Filtering
 from app.service.calls.preemption import Preemption
 from app.service.cycle.parts import PlanningParts
 from app.service.intake.feed import Feed
+from app.service.ports import AuditTrail
 from app.service.telling.reasons import Reasons
 
 
@@ -22,7 +23,7 @@ class ExtenderServices:
     """The use cases of one extender process.
 
     ``unready`` lists what readiness waits for (empty: ready); ``audit`` compares the ledger with a
-    fresh listing.
+    fresh listing; ``trail`` has the decisions that are kept.
     """
 
     cache: ClusterCache
@@ -34,6 +35,7 @@ class ExtenderServices:
     preemption: Preemption
     feed: Feed
     audit: Callable[[], Awaitable[Audit]]
+    trail: AuditTrail
     unready: Callable[[], Sequence[str]]
     notices: Callable[[], Sequence[str]]
     """What an operator should know though it stops nothing (a refused configuration)."""

@@ -15,15 +15,13 @@ from app.cache.gangs.imagined import UnknownResource
 from app.core.conf_error import ConfError
 from app.core.simulation import Fate, Outcome, Simulated
 from app.core.texts import describe
-from app.model.amounts import amounts
 from app.model.eviction import VictimPod
-from app.model.ids import GroupKey, NodeName, QueueName
+from app.model.ids import GroupKey, NodeName
 from app.model.reason import Refusal
-from app.model.workload import Queue
 from app.service.configuration import policies_of
 from app.service.cycle.simulations import Answer, Question, TooMany
 from app.wire.errors import DecodeError
-from app.wire.quantity import QuantityError, amount
+from app.wire.queue_changes import UnknownQueue, changed_queues
 
 _REFUSALS = refusals(
     {
@@ -36,7 +34,6 @@ _REFUSALS = refusals(
     }
 )
 _WORST: Final = (Outcome.RUNS, Outcome.EVICTS, Outcome.WAITS, Outcome.NEVER)
-_SET: Final = "write queue/NAME.capability.cpu=8, or deserved, guarantee, weight, priority, parent"
 
 
 class SimulationQuestion(msgspec.Struct, forbid_unknown_fields=True):
@@ -178,13 +175,12 @@ def _imagined(said: SimulationQuestion, cache: ClusterCache, *, now: float) -> I
 
 
 def _question(said: SimulationQuestion, found: Imagining, cache: ClusterCache) -> Question:
-    queues: dict[QueueName, Queue] = {}
-    for path, value in said.set.items():
-        name, field, resource = _path(path)
-        before = queues.get(name) or cache.queues.get(name)
-        if before is None:
-            raise BadRequest(f"set {path}: no queue {name} is known", status=404)
-        queues[name] = _with(before, field, resource, value, path=path)
+    try:
+        queues = changed_queues(said.set, cache.queues.get)
+    except UnknownQueue as error:
+        raise BadRequest(str(error), status=404) from None
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
     unknown = [name for name in said.drain if name not in cache.node_usage.nodes]
     if unknown:
         raise BadRequest(f"drain: no node {unknown[0]} is known", status=404)
@@ -194,44 +190,6 @@ def _question(said: SimulationQuestion, found: Imagining, cache: ClusterCache) -
         raise BadRequest(f"conf: {error}") from None
     gone = frozenset(map(NodeName, said.drain))
     return Question(found.groups, queues, gone, policies)
-
-
-def _path(path: str) -> tuple[QueueName, str, str]:
-    """Queue, field, and the resource of an amount (else empty)."""
-    kind, _, rest = path.partition("/")
-    name, dot, field = rest.partition(".")
-    if kind != "queue" or not (name and dot and field):
-        raise BadRequest(f"set {path}: {_SET}")
-    field, _, resource = field.partition(".")
-    return QueueName(name), field, resource
-
-
-def _with(queue: Queue, field: str, resource: str, value: str, *, path: str) -> Queue:
-    wrong = BadRequest(f"set {path}={value}: {_SET}")
-    if field in ("capability", "deserved", "guarantee") and resource:
-        try:
-            changed = {**dict(getattr(queue, field)), resource: amount(resource, value)}
-        except QuantityError as error:
-            raise BadRequest(f"set {path}={value}: {error}") from None
-        if changed[resource] < 0:
-            raise wrong
-        limits: Any = {field: amounts(changed)}
-        return replace(queue, **limits)
-    if resource:
-        raise wrong
-    if field == "parent" and value:
-        return replace(queue, parent=QueueName(value))
-    if field == "reclaimable" and value in ("true", "false"):
-        return replace(queue, reclaimable=value == "true")
-    try:
-        number = int(value)
-    except ValueError:
-        raise wrong from None
-    if field == "weight" and number > 0:
-        return replace(queue, weight=number)
-    if field == "priority":
-        return replace(queue, priority=number)
-    raise wrong
 
 
 def _told(answer: Answer, warnings: Iterable[str]) -> Simulation:

@@ -16,8 +16,10 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import PLACED_KINDS, Answer, Member, MemberState, Stage
 from app.cache.gangs.registry import Registry
 from app.cache.gangs.story import GROUP_STEPS, MEMBER_STEPS, Stimulus, as_text, tell
+from app.cache.gangs.trail import Trail
 from app.cache.gangs.views import task_of
 from app.cache.nodes.usage import NodeUsage
+from app.model.decision import DecisionKind
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName
 from app.model.pod import TERMINAL, Pod, TaskStatus
@@ -47,6 +49,7 @@ class Decisions:
         self._registry = registry
         self._node_usage = node_usage
         self._clock = clock
+        self.trail = Trail(clock)
 
     # --- the place of a member -------------------------------------------------------------------
 
@@ -151,6 +154,8 @@ class Decisions:
     def vetoed(self, member: Member) -> None:
         """The place of a member is none, as the stock filters say: samples count from zero."""
         member.missed = 0
+        group = self._registry.groups[member.group]
+        self.trail.of_member(DecisionKind.VETO, group, member, member.node, by=Stimulus.FILTER)
 
     def nominated(self, member: Member, node: NodeName) -> None:
         """A nomination of a member is ours; NO_NODE: the next is kube-scheduler's."""
@@ -233,9 +238,13 @@ class Decisions:
         group.room_made_at = now
         self._registry.changed(group, replan=False)
 
-    def admit(self, key: GroupKey) -> None:
+    def admit(self, key: GroupKey, *, generation: int = 0) -> None:
         """The enqueue action admitted the group."""
-        self.set_phase(key, GroupPhase.INQUEUE)
+        group = self._registry.groups.get(key)
+        if group is not None and group.phase is not GroupPhase.INQUEUE:
+            self.set_phase(key, GroupPhase.INQUEUE)
+            kind, by = DecisionKind.ADMIT, Stimulus.CYCLE
+            self.trail.of_group(kind, group, by=by, generation=generation)
 
     def set_phase(self, key: GroupKey, phase: GroupPhase) -> None:
         """Set the phase we decided."""
@@ -276,9 +285,19 @@ class Decisions:
     # --- the story -------------------------------------------------------------------------------
 
     def note_group(
-        self, group: Group, after: str, *, by: Stimulus, why: str = "", generation: int = 0
+        self,
+        group: Group,
+        after: str,
+        *,
+        by: Stimulus,
+        why: str = "",
+        generation: int = 0,
+        kind: DecisionKind | None = None,
     ) -> None:
-        """Tell what happened to a gang; what happens to a single pod is told of its member."""
+        """Tell what happened to a gang; what happens to a single pod is told of its member.
+
+        ``kind``: it is a decision about the gang as a whole.
+        """
         if group.solo:
             return
         before = group.phase.value or "Pending"
@@ -292,6 +311,8 @@ class Decisions:
             generation=generation,
             why=why,
         )
+        if kind is not None:
+            self.trail.of_group(kind, group, by=by, cause=after, text=why, generation=generation)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
                 "group took a step",
@@ -327,6 +348,8 @@ class Decisions:
                 f" by {by.value}; its story: {as_text(member.story) or 'none'}"
             )
         self._note(member, before.value, after.value, node, by=by, why=why, generation=generation)
+        group = self._registry.groups[member.group]
+        self.trail.step(group, member, after, node, by=by, why=why, generation=generation)
 
     def _note(
         self,

@@ -1,7 +1,7 @@
 """Questions to the extender over HTTP, whose answer is a JSON object."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ TOKEN_FILE: Final = "PUMICE_EXTENDER_TOKEN_FILE"
 """What is shown to an extender that is not on this machine: the token, or where it is."""
 
 _DEADLINE_S: Final = 30.0
+_FILE_DEADLINE_S: Final = 300.0
+"""For the next piece of a long answer, which may have to be made first."""
 _LONGEST: Final = 500
 _CODES: Final = {
     400: Code.USAGE,
@@ -85,3 +87,40 @@ def ask_extender(
         raise CommandFailed(Code.UNREACHABLE, why) from e
     code = _CODES.get(answer.status_code, Code.UNREACHABLE)
     raise CommandFailed(code, answer.text[:_LONGEST])
+
+
+def lines_of(url: str, path: str, *, params: Mapping[str, str]) -> Iterator[str]:
+    """The lines of an answer to a GET as they come; CommandFailed when the extender gives none."""
+    left = b""
+    for chunk in _chunks(url, path, params):
+        *lines, left = (left + chunk).split(b"\n")
+        yield from (line.decode() for line in lines)
+    if left:
+        yield left.decode()
+
+
+def content_of(url: str, path: str) -> bytes:
+    """The whole answer to a GET as it is; CommandFailed when the extender gives none."""
+    return b"".join(_chunks(url, path, {}))
+
+
+def _chunks(url: str, path: str, params: Mapping[str, str]) -> Iterator[bytes]:
+    import httpx2
+
+    try:
+        with httpx2.stream(
+            "GET",
+            f"{url}{path}",
+            params=params,
+            headers=_authorization(),
+            timeout=_FILE_DEADLINE_S,
+            trust_env=not is_loopback(url),
+        ) as answer:
+            if answer.status_code == httpx2.codes.OK:
+                yield from answer.iter_bytes()
+                return
+            answer.read()
+    except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as e:
+        why = f"the extender at {url} does not tell: {e}"
+        raise CommandFailed(Code.UNREACHABLE, why) from e
+    raise CommandFailed(_CODES.get(answer.status_code, Code.UNREACHABLE), answer.text[:_LONGEST])

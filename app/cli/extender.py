@@ -113,6 +113,19 @@ def extender(  # noqa: PLR0917 - one parameter per flag, all given by name
         Switch | None,
         typer.Option(help="Whether a process of its own answers Filter for planned pods (no TLS)."),
     ] = None,
+    audit_dir: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps decisions; without one they go with the process."),
+    ] = None,
+    audit_size: Annotated[
+        int | None, typer.Option(help="MiB that kept decisions take at most.")
+    ] = None,
+    audit_days: Annotated[
+        float | None, typer.Option(help="Days for which decisions are kept.")
+    ] = None,
+    record_size: Annotated[
+        int | None, typer.Option(help="MiB of memory for what pumice record tells; 0: nothing.")
+    ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
     version: Version = None,

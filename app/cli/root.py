@@ -5,6 +5,7 @@ from logging import getLogger
 import typer
 
 from app.cli import (
+    audit,
     check_eviction,
     controllers,
     crds,
@@ -12,6 +13,7 @@ from app.cli import (
     extender,
     fits,
     priority,
+    record,
     sandbox,
     scheduler_config,
     share,
@@ -65,6 +67,10 @@ app.command("share", cls=Command)(share.share)
 app.command("priority", cls=Command)(priority.priority)
 app.command("fits", cls=Command)(fits.fits)
 app.command("simulate", cls=Command, epilog=simulate.CODES)(simulate.simulate)
+app.command("audit", cls=Command)(audit.audit)
+app.command("why-evicted", cls=Command)(audit.why_evicted)
+app.command("record", cls=Command)(record.record)
+app.command("replay", cls=Command, epilog=record.CODES)(record.replay)
 app.command("check-eviction", epilog=check_eviction.CODES)(check_eviction.check_eviction)
 
 

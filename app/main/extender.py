@@ -28,6 +28,7 @@ from app.kube.client import ApiClient
 from app.kube.events import EventRecorder
 from app.kube.unusable import why
 from app.kube.writer import ClusterWriter
+from app.main.adapters.audit_keeper import AuditKeeper
 from app.main.adapters.http_extender import HttpExtenderClient
 from app.main.adapters.load_reader import LoadReaders
 from app.main.adapters.reviews import ClusterReviews
@@ -57,6 +58,7 @@ from app.telemetry.metrics import REGISTRY
 
 log = logging.getLogger(__name__)
 
+MIB = 1024 * 1024
 AUDIT_EVERY_S = 300.0
 OWNERS_ASKED_AT_ONCE = 4
 SWITCH_INTERVAL_S = 0.001
@@ -117,6 +119,14 @@ class ExtenderProcess:
         audiences = [settings.token_audience] if settings.token_audience else []
         reviews = ClusterReviews(client, audiences=audiences) if asks else None
         self._access = Access(reviews, clock=clock)
+        self._keeper = AuditKeeper(
+            settings.audit_dir,
+            size=settings.audit_size * MIB,
+            days=settings.audit_days,
+            clock=clock,
+        )
+        cache.decisions.trail.keeper = self._keeper.keep
+        self._parts.planning.cycle.input.ring.size = settings.record_size * MIB
         self._loads = LoadFollower(
             cache,
             reader=LoadReaders(client, lambda: cache.node_usage.nodes),
@@ -167,6 +177,7 @@ class ExtenderProcess:
         calls = extender_calls(services)
         webs = self._webs(listener, bind, services=services, calls=calls)
         serving = [asyncio.create_task(web.serve(sockets=sockets)) for web, sockets in webs]
+        self._keeper.start()
         self._informers.start()
         self._follow_what_evictions_ask()
         work = asyncio.create_task(self._work())
@@ -187,6 +198,7 @@ class ExtenderProcess:
             task.cancel()
             await _ended(task)
         stopped.cancel()
+        await asyncio.to_thread(self._keeper.stop)
 
     def _webs(
         self,
@@ -304,11 +316,13 @@ class ExtenderProcess:
             preemption=parts.preemption,
             feed=parts.feed,
             audit=parts.audit,
+            trail=self._keeper.reader(),
             unready=self._unready,
             notices=lambda: (
                 *parts.configuration.notices(),
                 *parts.activity.notices,
                 *self._loads.notices(),
+                *self._keeper.notices(),
                 *self._answers.notices(),
             ),
             metrics=REGISTRY,

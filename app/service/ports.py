@@ -6,8 +6,9 @@ jump of the machine's clock moves no deadline.
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
+from app.model.decision import AuditAnswer, AuditQuestion
 from app.model.ids import NodeName
 from app.model.load import MetricsConf, NodeLoad
 from app.model.pod import Owner, Pod
@@ -183,6 +184,16 @@ class LoadReader(Protocol):
 
     async def read_loads(self, conf: MetricsConf) -> Mapping[NodeName, NodeLoad]:
         """The loads of nodes by name, of all that is known; raises LoadError."""
+
+
+class AuditTrail(Protocol):
+    """Tells which decisions are kept."""
+
+    async def ask(self, question: AuditQuestion) -> AuditAnswer:
+        """The decisions asked for, and what the kept ones are of."""
+
+    async def certificate(self, plan: str) -> Any:
+        """The certificate of an eviction plan as a JSON value; None: none is kept."""
 
 
 class HttpExtenderError(Exception):

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -51,6 +52,14 @@ class ExtenderSettings(ProcessSettings):
     """Whether pods of other schedulers are bound too: kube-scheduler sends them in form C only."""
     front: bool = True
     """Whether a process of its own answers Filter for pods that have their places."""
+
+    audit_dir: Path | None = None
+    """Where decisions are kept; none: in a temporary folder, for as long as the process lives."""
+    audit_size: int = Field(default=256, ge=1)
+    """MiB at most, of which without a folder no more than 8 are used."""
+    audit_days: float = Field(default=30.0, gt=0)
+    record_size: int = Field(default=32, ge=0)
+    """MiB that may be taken by what was decided last, for ``pumice record``; 0: none is."""
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:

@@ -224,3 +224,24 @@ EVICTIONS_GUARDED = Counter(
     "Decisions to evict that were dropped, as the same jobs lose pods again and again.",
     registry=REGISTRY,
 )
+
+AUDIT_WRITTEN = Counter(
+    "pumice_audit_decisions",
+    "Decisions that were written to the audit trail.",
+    registry=REGISTRY,
+)
+AUDIT_DROPPED = Counter(
+    "pumice_audit_decisions_dropped",
+    "Decisions that were not kept, as too many waited to be written.",
+    registry=REGISTRY,
+)
+AUDIT_BYTES = Gauge(
+    "pumice_audit_bytes",
+    "Room that the files of the audit trail take.",
+    registry=REGISTRY,
+)
+AUDIT_KEPT = Gauge(
+    "pumice_audit_kept",
+    "1 while decisions are kept, 0 while their files cannot be written.",
+    registry=REGISTRY,
+)

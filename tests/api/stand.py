@@ -12,6 +12,8 @@ from app.api.access import Access
 from app.api.app import create_app, create_reading_app
 from app.api.extender import extender_calls
 from app.api.services import ExtenderServices
+from app.model.decision import AuditAnswer, AuditQuestion, Coverage
+from app.service.ports import AuditTrail
 from app.telemetry.metrics import REGISTRY
 from tests.service.rig import Rig
 from tests.service.virtual_time import clock
@@ -23,6 +25,19 @@ RECORDED = Path(__file__).parents[1] / "wire" / "recorded"
 def recorded(name: str) -> bytes:
     """A body recorded from the stock scheduler."""
     return (RECORDED / f"{name}.json").read_bytes()
+
+
+class NoTrail:
+    """No decisions are kept."""
+
+    async def ask(self, question: AuditQuestion) -> AuditAnswer:
+        coverage = Coverage(
+            outlives_process=False, folder="", since=0.0, dropped=0, problems=("not kept",)
+        )
+        return AuditAnswer((), coverage)
+
+    async def certificate(self, plan: str) -> None:
+        return None
 
 
 class Stand:
@@ -60,15 +75,17 @@ async def stand(
     access: Access | None = None,
     client: str = "127.0.0.1",
     token: str = "",
+    trail: AuditTrail | None = None,
 ) -> AsyncIterator[Stand]:
     """A stand over ``rig``, or over an empty one; ``reading``: at the address for readers.
 
-    The one who asks is at the address ``client`` and shows the ``token``, if it has one.
+    The one who asks is at the address ``client`` and shows the ``token``, if it has one. Without a
+    ``trail`` no decisions are kept.
     """
     rig = rig or Rig()
     rig.planning.leadership.deciding.set()
     waits: list[str] = []
-    services = services_of(rig, waits=waits, access=access)
+    services = services_of(rig, waits=waits, access=access, trail=trail)
     calls = extender_calls(services)
     app = create_reading_app(services) if reading else create_app(services, calls)
     transport = ASGITransport(app, client=(client, 1))
@@ -80,7 +97,11 @@ async def stand(
 
 
 def services_of(
-    rig: Rig, *, waits: Sequence[str] = (), access: Access | None = None
+    rig: Rig,
+    *,
+    waits: Sequence[str] = (),
+    access: Access | None = None,
+    trail: AuditTrail | None = None,
 ) -> ExtenderServices:
     """What calls are answered with; ``waits`` is what readiness waits for."""
     parts = rig.parts
@@ -94,6 +115,7 @@ def services_of(
         preemption=parts.preemption,
         feed=parts.feed,
         audit=parts.audit,
+        trail=trail or NoTrail(),
         unready=lambda: list(waits),
         notices=parts.configuration.notices,
         metrics=REGISTRY,

@@ -15,7 +15,7 @@ from app.model.eviction import VictimPod
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.pod import Pod
 from app.model.workload import Namespace
-from app.service.ports import Reaction, WriteError
+from app.service.ports import AuditTrail, Reaction, WriteError
 from tests.api.stand import Stand, stand
 from tests.builders import make_pod
 from tests.service.evicting import TWO, Contended
@@ -72,9 +72,12 @@ async def asked_by(
     reviews: FakeReviews | None = None,
     address: str = AWAY,
     reading: bool = False,
+    trail: AuditTrail | None = None,
 ) -> AsyncIterator[Stand]:
     access = Access(reviews or FakeReviews(), clock=clock)
-    async with stand(rig, access=access, client=address, token=token, reading=reading) as at:
+    async with stand(
+        rig, access=access, client=address, token=token, reading=reading, trail=trail
+    ) as at:
         yield at
 
 

@@ -123,6 +123,8 @@ def test_the_description_names_every_route_once() -> None:
                 "/preview/queue/{name}",
                 "/simulate",
                 "/fits",
+                *("/audit", "/audit/evictions/{namespace}/{name}"),
+                "/record",
                 "/advice/{namespace}/{name}",
                 "/line/{namespace}/{name}",
                 *(f"/debug/{page}" for page in PAGES),

@@ -85,6 +85,10 @@ VALUES: dict[str, tuple[str, object]] = {
     "token_audience": ("pumice", "pumice"),
     "hide_other_namespaces": ("true", True),
     "front": ("false", False),
+    "audit_dir": ("kept", Path("kept")),
+    "audit_size": ("3", 3),
+    "audit_days": ("0.5", 0.5),
+    "record_size": ("0", 0),
     "log_level": ("warning", "WARNING"),
     "log_format": ("json", "json"),
 }

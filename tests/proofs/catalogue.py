@@ -58,6 +58,12 @@ PIECES: tuple[Piece, ...] = (
         marked="sandbox",
         variables={"PUMICE_ROUNDS": "20"},
     ),
+    Piece(
+        "replay",
+        ("tests/service/test_ring.py", "tests/wire/test_redacted.py"),
+        marked="not hypothesis",
+        variables={"PUMICE_ROUNDS": "20"},
+    ),
     *faults("outages", "tests/e2e/test_outages.py", rounds=20),
     *faults("waiting", "tests/e2e/test_waiting.py", rounds=20),
     *faults("many-jobs", "tests/controllers/job/test_many_on_the_real_one.py", rounds=20),

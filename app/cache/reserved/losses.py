@@ -18,6 +18,7 @@ from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.shortages import Shortages
 from app.core.placement.single import SingleNode
+from app.model.decision import DecisionKind
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.pod import TaskStatus
@@ -135,7 +136,8 @@ class Losses:
     def revoke(self, group: Group, *, why: str) -> None:
         """Take all back that a group has, as an event has it; Bindings under way, if they fail."""
         if group.has_reservations:
-            self._decisions.note_group(group, "given back", by=Stimulus.WATCH, why=why)
+            kind = DecisionKind.RELEASE if group.slots else None
+            self._decisions.note_group(group, "given back", by=Stimulus.WATCH, why=why, kind=kind)
         for holder in [*group.slots, *group.members]:
             self.lose(holder, why, by=Stimulus.WATCH)
         for member in group.members.values():

@@ -5,6 +5,7 @@ follows its member through the stages of :mod:`app.cache.gangs.members`. It is c
 like a pod that runs there. What events do to it is in :mod:`app.cache.reserved.losses`.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from app.cache.decisions import Decisions
@@ -17,6 +18,7 @@ from app.cache.nodes.numa import NumaUsage
 from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.losses import Losses
+from app.model.decision import DecisionKind
 from app.model.exchange import Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.numa import NumaNeed
@@ -83,10 +85,21 @@ class Reservations:
                 # A process before this one told kube-scheduler, which may be in PreBind.
                 self._decisions.choose(member, node, now=now)
                 self._decisions.tell(member, told=True)
+        slots = Counter(each.node for each in decided.placements if each.task.is_slot)
         places = f"places: {len(decided.placements)}"
-        self._decisions.note_group(group, "reserved", by=by, why=places, generation=generation)
+        if slots:
+            where = ", ".join(f"{count} on {node}" for node, count in sorted(slots.items()))
+            places += f", kept for members to come: {where}"
+        self._decisions.note_group(
+            group,
+            "reserved",
+            by=by,
+            why=places,
+            generation=generation,
+            kind=DecisionKind.PLACE if slots else None,
+        )
         self._registry.changed(group, replan=False)
-        if any(placement.task.is_slot for placement in decided.placements):
+        if slots:
             for late in [m for m in group.waiting.values() if m.since > now]:
                 self.adopt_slot(group, late, now=now)
             self._slots.drop_surplus(group)  # members may have come that have their nodes already
@@ -223,7 +236,10 @@ class Reservations:
         """Take back every reservation of a group whose Binding is not on its way."""
         group = self._registry.groups.get(key)
         if group is not None and group.has_reservations:
-            self._decisions.note_group(group, "given back", by=Stimulus.TAKEN_BACK, why=why)
+            kind = DecisionKind.RELEASE if group.slots else None
+            self._decisions.note_group(
+                group, "given back", by=Stimulus.TAKEN_BACK, why=why, kind=kind
+            )
             self.take_back([*group.slots, *group.members], why=why)
 
     def take_back(self, holders: Iterable[str], *, why: str) -> None:

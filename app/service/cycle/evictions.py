@@ -19,6 +19,7 @@ from typing import Final
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.gangs.story import Stimulus
+from app.model.decision import DecisionKind
 from app.model.eviction import EvictionAction, EvictionPlan, IntendedPlace, Intent, VictimPod
 from app.model.gang import Gang
 from app.model.ids import GroupKey, PodUid
@@ -198,6 +199,7 @@ class Evictions:
                 self.cache.decisions.note_member(
                     member, begun.intent.action, by=Stimulus.EVICTION, why=why
                 )
+            self._keep(begun, victim, "taken up" if begun.stored else "decided")
         self._note(begun, begun.step, f"victims: {len(begun.intent.victims)}")
         self._tell(begun.name)
 
@@ -241,6 +243,7 @@ class Evictions:
         if member is not None:
             why = f"for {begun.intent.preemptor}" if begun.intent.preemptor else ""
             self.cache.decisions.note_member(member, "evicted", by=Stimulus.EVICTION, why=why)
+        self._keep(begun, victim, "evicted")
 
     def on_kept(self, begun: BegunEviction, victim: VictimPod, fate: Fate, *, now: float) -> None:
         """The API server does not let a victim go, for now or at all."""
@@ -337,6 +340,7 @@ class Evictions:
                 by=Stimulus.EVICTION,
                 why=why,
                 generation=intent.generation,
+                kind=DecisionKind.EVICT,
             )
             self.cache.signals.note_group(group.key)
         log.info(
@@ -349,6 +353,12 @@ class Evictions:
                 "why": why,
             },
         )
+
+    def _keep(self, begun: BegunEviction, victim: VictimPod, cause: str) -> None:
+        """Tell the audit trail how far the eviction of a victim has come."""
+        group, member = self.cache.groups.get(victim.gang), self.cache.members.get(victim.uid)
+        trail, plan = self.cache.decisions.trail, begun.name
+        trail.of_victim(victim, begun.intent, group, member, cause=cause, plan=plan)
 
     def _tell(self, name: str) -> None:
         for tell in self.listeners:

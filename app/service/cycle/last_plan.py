@@ -28,7 +28,7 @@ class LastPlan:
 
     def replace(self, plan: Plan) -> None:
         """All was planned, and ``plan`` is published already."""
-        self.refused.replace(plan.refused)
+        self.refused.replace(plan.refused, generation=plan.generation)
         self.shown = plan.shown
         self._note_loans(plan.loans)
 

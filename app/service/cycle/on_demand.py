@@ -14,6 +14,7 @@ from app.cache.gangs.story import Stimulus
 from app.core.planner import plan, plan_gang
 from app.model.ids import GroupKey, NodeName
 from app.model.plan import GangPlacement, Placement
+from app.model.recorded import PlanCall
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
 from app.service.cycle.evictions import Evictions
@@ -68,15 +69,16 @@ class OnDemand:
         decided = plan_gang(
             token.snapshot, token.policies, key=key, now=now, shapes=self.input.shapes
         )
+        self.input.ring.note(PlanCall.GANG, token, decided, now=now, key=key)
         self.publisher.set_aside(decided, token.snapshot)
         for admitted in decided.admitted:
-            self.cache.decisions.admit(admitted)
+            self.cache.decisions.admit(admitted, generation=decided.generation)
         placed = [
             each.gang
             for each in decided.placed
             if self.publisher.take(each, now=now, generation=decided.generation)
         ]
-        self.refused.note_on_demand(group, decided.refused)
+        self.refused.note_on_demand(group, decided.refused, generation=decided.generation)
         return key in placed
 
     def at_once(self, member: Member, names: Sequence[NodeName]) -> bool:
@@ -105,6 +107,7 @@ class OnDemand:
         self.cache.signals.taken_up()
         token = self.input.token(now)
         decided = plan(token.snapshot, token.policies, now=now, shapes=self.input.shapes)
+        self.input.ring.note(PlanCall.ON_DEMAND, token, decided, now=now)
         if self.publisher.publish(decided, token, now=now):
             self.cache.signals.note_dirty()
         self.refused.note_all_on_demand()

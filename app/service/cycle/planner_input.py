@@ -9,13 +9,14 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.placement.statics import ShapeCache
 from app.service.configuration import Configuration
 from app.service.cycle.allowed_victims import AllowedVictims
+from app.service.cycle.ring import Ring
 from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.cycle.vetoes import Vetoes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannerInput:
-    """``shapes`` is the planner's cache, which outlives cycles."""
+    """``shapes`` is the planner's cache, which outlives cycles; ``ring`` has its last calls."""
 
     cache: ClusterCache
     snapshotter: Snapshotter
@@ -23,6 +24,7 @@ class PlannerInput:
     vetoes: Vetoes
     allowed_victims: AllowedVictims
     shapes: ShapeCache = field(default_factory=ShapeCache)
+    ring: Ring = field(default_factory=Ring)
 
     def token(
         self, now: float, *, running: bool = False, imagined: Sequence[Imagined] = ()

@@ -21,6 +21,7 @@ from app.cache.cluster import ClusterCache
 from app.core.planner import plan_steps
 from app.core.policy import Policies
 from app.model.ids import GroupKey
+from app.model.recorded import PlanCall
 from app.service.cycle.changed_domains import GiveBackTorn
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
@@ -133,6 +134,7 @@ class PlanningCycle:
             )
         finally:
             self.under_way = False
+        self.input.ring.note(PlanCall.CYCLE, token, plan, now=now)
         if not self.leadership.leads:
             return
         self._in_one_go = self.publisher.publish(plan, token, now=now)

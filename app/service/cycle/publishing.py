@@ -74,7 +74,7 @@ class Publisher:
         wanted = self._as_planned(plan, token.snapshot)
         standing = self._confirmed(wanted, token, now)
         for key in standing.admitted:
-            self.cache.decisions.admit(key)
+            self.cache.decisions.admit(key, generation=plan.generation)
         generation = plan.generation
         taken = [p for p in standing.placed if self.take(p, now=now, generation=generation)]
         self.log.stale += len(plan.placed) - len(taken)

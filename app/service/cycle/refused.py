@@ -33,7 +33,7 @@ class Refused:
         """What was decided on demand since the last one may be decided again."""
         self._lacked.clear()
 
-    def replace(self, refused: Mapping[GroupKey, Refusal]) -> None:
+    def replace(self, refused: Mapping[GroupKey, Refusal], *, generation: int = 0) -> None:
         """All was planned; what came of the plan is published already.
 
         Groups that are set aside were not: their reasons stand.
@@ -45,19 +45,21 @@ class Refused:
         for key, why in refused.items():
             if key in pending or key in aside:
                 self.reasons[key] = why
-        self._compare()
+        self._compare(generation)
 
     def note_all_on_demand(self) -> None:
         """All was planned on demand."""
         groups = self.cache.groups
         self._lacked |= {key: _lacks_members(groups[key]) for key in self.reasons}
 
-    def note_on_demand(self, group: Group, refused: Mapping[GroupKey, Refusal]) -> None:
+    def note_on_demand(
+        self, group: Group, refused: Mapping[GroupKey, Refusal], *, generation: int = 0
+    ) -> None:
         """One group was planned on demand."""
         self.reasons.pop(group.key, None)
         self.reasons.update(refused)
         self._lacked[group.key] = _lacks_members(group)
-        self._note(group.key)
+        self._note(group.key, generation)
 
     def drop_decided(self) -> None:
         """Forget groups about which there is nothing to decide any more."""
@@ -100,17 +102,27 @@ class Refused:
         found, self._otherwise = self._otherwise, set()
         return found
 
-    def _compare(self) -> None:
+    def _compare(self, generation: int = 0) -> None:
         before, self._causes = self._causes, {k: r.cause for k, r in self.reasons.items()}
-        self._otherwise |= {k for k, cause in self._causes.items() if before.get(k) is not cause}
+        otherwise = [k for k, cause in self._causes.items() if before.get(k) is not cause]
+        for key in otherwise:
+            self._tell(key, self.reasons[key], generation)
+        self._otherwise.update(otherwise)
         self._otherwise |= before.keys() - self._causes.keys()
 
-    def _note(self, key: GroupKey) -> None:
+    def _note(self, key: GroupKey, generation: int = 0) -> None:
         before, refusal = self._causes.pop(key, None), self.reasons.get(key)
         if refusal is not None:
             self._causes[key] = refusal.cause
         if before is not self._causes.get(key):
             self._otherwise.add(key)
+            if refusal is not None:
+                self._tell(key, refusal, generation)
+
+    def _tell(self, key: GroupKey, refusal: Refusal, generation: int) -> None:
+        group = self.cache.groups.get(key)
+        if group is not None:
+            self.cache.decisions.trail.of_refusal(group, refusal, generation=generation)
 
 
 def _lacks_members(group: Group) -> bool:

@@ -5,7 +5,7 @@ what a tenant reads, another namespace stands in the place of each such name; nu
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(
 )
 
 
-def hidden(text: str, *, own: str, namespaces: Collection[str]) -> str:
+def hidden(text: str, *, own: str, namespaces: Container[str]) -> str:
     """The text without names of objects of ``namespaces`` other than ``own``."""
     if "/" not in text:
         return text
@@ -38,7 +38,7 @@ def hidden(text: str, *, own: str, namespaces: Collection[str]) -> str:
     return _NAME.sub(told, text)
 
 
-def hidden_in(value: Any, *, own: str, namespaces: Collection[str]) -> Any:
+def hidden_in(value: Any, *, own: str, namespaces: Container[str]) -> Any:
     """A value of dataclasses, mappings and lists as plain data, each text of it :func:`hidden`.
 
     Entries of a mapping whose keys become equal are counted together if they are numbers.
@@ -47,7 +47,7 @@ def hidden_in(value: Any, *, own: str, namespaces: Collection[str]) -> Any:
     return _hidden_in(plain, own, namespaces)
 
 
-def _hidden_in(value: Any, own: str, namespaces: Collection[str]) -> Any:
+def _hidden_in(value: Any, own: str, namespaces: Container[str]) -> Any:
     if isinstance(value, str):
         return hidden(value, own=own, namespaces=namespaces)
     if isinstance(value, list | tuple):

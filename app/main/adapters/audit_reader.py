@@ -1,0 +1,146 @@
+"""Answers questions about the decisions that are kept, from the files as they are."""
+
+import asyncio
+import sqlite3
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.main.adapters.audit_files import COLUMNS, read_only
+from app.model.decision import AuditAnswer, AuditQuestion, Coverage, KeptDecision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReader:
+    """Reads in a thread. A file that cannot be read is told of, the others are read.
+
+    ``folder`` gives None as long as there is none.
+    """
+
+    folder: Callable[[], Path | None]
+    outlives_process: bool
+    began: float
+    settle: Callable[[], None]
+    dropped: Callable[[], int]
+    problems: Callable[[], tuple[str, ...]]
+
+    async def ask(self, question: AuditQuestion) -> AuditAnswer:
+        """The decisions asked for: the latest of them, or the first ``after`` a number."""
+        return await asyncio.to_thread(self.read, question)
+
+    async def certificate(self, plan: str) -> Any:
+        """The certificate of an eviction plan as a JSON value; None: none is kept."""
+        return await asyncio.to_thread(self.read_certificate, plan)
+
+    def read(self, question: AuditQuestion) -> AuditAnswer:
+        """As :meth:`ask`, in the thread that calls."""
+        self.settle()
+        oldest_first = question.after is not None
+        where, given = _where(question)
+        order = "ASC" if oldest_first else "DESC"
+        text = f"SELECT {COLUMNS} FROM decisions {where} ORDER BY number {order} LIMIT ?"
+        found: list[KeptDecision] = []
+        unread: list[str] = []
+        for path in self._files(oldest_first=oldest_first):
+            if len(found) >= question.most:
+                break
+            try:
+                with closing(read_only(path)) as file:
+                    rows = file.execute(text, (*given, question.most - len(found))).fetchall()
+            except sqlite3.Error as error:
+                unread.append(f"{path.name} cannot be read: {error}")
+                continue
+            found += map(_kept, rows)
+        told = found if oldest_first else found[::-1]
+        return AuditAnswer(tuple(told), self._coverage(unread))
+
+    def read_certificate(self, plan: str) -> Any:
+        """As :meth:`certificate`, in the thread that calls."""
+        self.settle()
+        for path in self._files(oldest_first=False):
+            try:
+                with closing(read_only(path)) as file:
+                    found = file.execute(
+                        "SELECT certificate FROM plans WHERE plan = ?", (plan,)
+                    ).fetchone()
+            except sqlite3.Error:
+                continue  # what cannot be read is told of with the decisions
+            if found is not None:
+                return msgspec.json.decode(zlib.decompress(found[0]))
+        return None
+
+    def _files(self, *, oldest_first: bool) -> list[Path]:
+        folder = self.folder()
+        paths = sorted(folder.glob("audit-*.db")) if folder is not None else []
+        return paths if oldest_first else paths[::-1]
+
+    def _coverage(self, unread: list[str]) -> Coverage:
+        folder = self.folder()
+        return Coverage(
+            outlives_process=self.outlives_process,
+            folder=str(folder) if folder is not None and self.outlives_process else "",
+            since=self._since(),
+            dropped=self.dropped(),
+            problems=(*self.problems(), *unread),
+        )
+
+    def _since(self) -> float:
+        for path in self._files(oldest_first=True):
+            is_first = int(path.stem.removeprefix("audit-")) == 1
+            what = "min(began) FROM processes" if is_first else "min(at) FROM decisions"
+            try:
+                with closing(read_only(path)) as file:
+                    [(since,)] = file.execute(f"SELECT {what}")
+            except sqlite3.Error:
+                continue
+            if since is not None:
+                return float(since)
+        return self.began
+
+
+def _where(question: AuditQuestion) -> tuple[str, list[Any]]:
+    """The condition, and the values of it in their order."""
+    terms: list[str] = []
+    given: list[Any] = []
+
+    def add(term: str, *values: Any) -> None:
+        terms.append(term)
+        given.extend(values)
+
+    if question.job:
+        namespace, _, name = question.job.partition("/")
+        mine = f"{namespace}/"
+        add(
+            '((job = ? AND substr("group", 1, ?) = ?) OR "group" = ? OR preemptor = ?'
+            ' OR preemptor IN (SELECT "group" FROM decisions WHERE job = ?'
+            ' AND substr("group", 1, ?) = ?))',
+            *(name, len(mine), mine, question.job, question.job),
+            *(name, len(mine), mine),
+        )
+    if question.pod:
+        namespace, _, name = question.pod.partition("/")
+        mine = f"{namespace}/"
+        add('pod = ? AND substr("group", 1, ?) = ?', name, len(mine), mine)
+    for column, value in (("queue", question.queue), ("kind", question.kind)):
+        if value:
+            add(f"{column} = ?", value)
+    if question.since:
+        add("at >= ?", question.since)
+    if question.until:
+        add("at < ?", question.until)
+    if question.before:
+        add("number < ?", question.before)
+    if question.after is not None:
+        add("number > ?", question.after)
+    return (f"WHERE {' AND '.join(terms)}" if terms else ""), given
+
+
+def _kept(row: tuple[Any, ...]) -> KeptDecision:
+    *atoms, story, refusal = row
+    told = None if refusal is None else msgspec.json.decode(refusal)
+    return KeptDecision._make((*atoms, msgspec.json.decode(story), told))

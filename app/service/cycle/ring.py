@@ -1,0 +1,118 @@
+"""The ring: what the planner was asked last, kept in memory until there is no room for more.
+
+Snapshots are values that share what did not change, so the ring keeps them as they are, and nothing
+is copied or encoded while decisions are made. What one takes is estimated: tables, arrays and lists
+count once for all snapshots that have them.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from operator import is_not
+from sys import getsizeof
+from typing import Any, Final
+
+from app.model.conf import SchedulerConf
+from app.model.ids import GroupKey
+from app.model.load import MetricsConf
+from app.model.plan import Plan
+from app.model.recorded import PlanCall, Recorded
+from app.model.snapshot import Snapshot
+from app.service.cycle.snapshot_token import SnapshotToken
+
+_GANG: Final = 1_500
+_TASK: Final = 400
+_NODE: Final = 1_500
+_POD: Final = 150
+_REFUSAL: Final = 1_000
+_LOOKED_AT: Final = 4_096
+"""Of more gangs, a twentieth is taken to be new."""
+
+
+@dataclass(slots=True, eq=False)
+class Ring:
+    """Keeps the latest questions, about ``size`` bytes of them; 0: none."""
+
+    size: int = 0
+    forgotten: int = 0
+    used: int = 0
+    """Bytes, as estimated."""
+    _entries: deque[tuple[Recorded, dict[int, int]]] = field(default_factory=deque)
+    """Each with the sizes of its parts by identity."""
+    _holders: dict[int, int] = field(default_factory=dict)
+    """How many entries have a part, by its identity."""
+
+    def note(
+        self,
+        call: PlanCall,
+        token: SnapshotToken,
+        plan: Plan,
+        *,
+        now: float,
+        key: GroupKey | None = None,
+    ) -> None:
+        """The planner was asked at ``now``, and answered."""
+        if not self.size:
+            return
+        snapshot, conf = token.snapshot, token.policies.conf
+        before = self._entries[-1][0].snapshot if self._entries else None
+        parts = dict(_parts(snapshot, before, plan))
+        for part, size in parts.items():
+            holders = self._holders.get(part, 0)
+            self._holders[part] = holders + 1
+            self.used += 0 if holders else size
+        self._entries.append((Recorded(call, now, snapshot, conf, plan, key), parts))
+        while self.used > self.size and len(self._entries) > 1:
+            self._forget()
+
+    def entries(self) -> tuple[Recorded, ...]:
+        """The questions, the oldest first, without what gives access to anything."""
+        return tuple(replace(entry, conf=_without_access(entry.conf)) for entry, _ in self._entries)
+
+    def _forget(self) -> None:
+        _, parts = self._entries.popleft()
+        self.forgotten += 1
+        for part, size in parts.items():
+            self._holders[part] -= 1
+            if not self._holders[part]:
+                del self._holders[part]
+                self.used -= size
+
+
+def _parts(snapshot: Snapshot, before: Snapshot | None, plan: Plan) -> Iterator[tuple[int, int]]:
+    """The parts of an entry by identity, each with the bytes that it takes."""
+    for array in (snapshot.used, snapshot.releasing):
+        yield id(array), array.nbytes
+    table = snapshot.table
+    yield id(table), table.allocatable.nbytes + _NODE * len(table.nodes)
+    running = snapshot.running
+    yield id(running), _POD * len(running) + running.requests.nbytes
+    yield id(snapshot.placed_pods), 8 * _columns(snapshot.placed_pods) * len(snapshot.placed_pods)
+    if snapshot.domains is not None:
+        yield id(snapshot.domains), snapshot.domains.rows.nbytes
+    yield id(snapshot.gangs), getsizeof(snapshot.gangs) + _new_gangs(snapshot, before)
+    for listed in (snapshot.pending, snapshot.queues, snapshot.usage, snapshot.namespaces):
+        yield id(listed), getsizeof(listed)
+    yield id(snapshot.places), getsizeof(snapshot.places)
+    placements = sum(len(each.placements) for each in plan.placed)
+    yield id(plan), _REFUSAL * len(plan.refused) + _TASK * placements
+
+
+def _columns(placed: Any) -> int:
+    return 4 + len(placed.labels)
+
+
+def _new_gangs(snapshot: Snapshot, before: Snapshot | None) -> int:
+    """Bytes of gangs that the snapshot before did not have."""
+    now = snapshot.gangs
+    if before is None:
+        return _GANG * len(now)
+    if len(now) > _LOOKED_AT or len(now) != len(before.gangs):
+        return _GANG * (len(now) // 20 + abs(len(now) - len(before.gangs)))
+    return _GANG * sum(map(is_not, now.values(), before.gangs.values()))
+
+
+def _without_access(conf: SchedulerConf) -> SchedulerConf:
+    """A configuration without addresses and credentials, which no plan looks at."""
+    metrics = conf.metrics
+    return conf if metrics is None else replace(conf, metrics=MetricsConf(metrics.type))
