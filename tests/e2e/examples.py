@@ -17,7 +17,7 @@ from app.sandbox.commands import RUN_SECONDS
 from tests.clusters import installation, nodes
 from tests.clusters.client import ApiClient, ApiError, Object, Objects
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import PODS, QUEUES, Resource
+from tests.clusters.resources import CLAIMS, PODS, QUEUES, Resource
 from tests.clusters.rig import Rig
 from tests.controllers.job import stand
 from tests.e2e.admission import CONFIGURATIONS, deletion, dry_run, refusal, start, with_key_pair
@@ -33,6 +33,8 @@ _FIRST = frozenset(
     {
         "ConfigMap",
         "JobTemplate",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
         "PodGroup",
         "PriorityClass",
         "Queue",
@@ -161,8 +163,13 @@ def opened(rig: Rig) -> Iterator[Examples]:
 
 
 def prepared(item: Object, ends: Mapping[str, str]) -> Object:
-    """The object as it is created: one task of the jobs in `ends` ends, and pods stop at once."""
+    """The object as it is created: one task of the jobs in `ends` ends, and pods stop at once.
+
+    A claim is bound, as there is no controller that binds it to the volume that it names.
+    """
     changed = copy.deepcopy(item)
+    if item["kind"] == CLAIMS.kind:
+        changed["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
     for task, template in templates(changed):
         template["spec"]["terminationGracePeriodSeconds"] = 1
         if ends.get(item["metadata"]["name"]) == task:

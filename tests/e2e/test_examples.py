@@ -80,6 +80,7 @@ EXPECTED = {
     "scheduling/shared-gpus.yaml": "Running",
     "scheduling/task-topology.yaml": "Running",
     "scheduling/topology-affinity.yaml": "Running",
+    "scheduling/volumes.yaml": "Running",
 }
 """The state in which a file's jobs, flows, queues or pods come to rest."""
 
@@ -253,6 +254,8 @@ def check_colocation(run: Examples, item: Object, _: str) -> None:
 CHECKS: Mapping[str, Callable[[Examples, Object, str], None]] = {
     "ColocationConfiguration": check_colocation,
     "ConfigMap": check_stored,
+    "PersistentVolume": check_stored,
+    "PersistentVolumeClaim": check_stored,
     "CronJob": check_cron_job,
     "Deployment": check_deployment,
     "Job": check_job,
