@@ -58,9 +58,10 @@ class Noted(Mapping[str, object]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arguments:
-    """The arguments of one plugin."""
+    """The arguments of one plugin, or of an action."""
 
     conf: PluginConf
+    owner: str = "plugin"
 
     def integer(self, key: str, default: int) -> int:
         """The whole number at ``key``."""
@@ -136,4 +137,4 @@ class Arguments:
 
     def _wrong(self, key: str, *, kind: str) -> ConfError:
         value = self.conf.arguments.get(key)
-        return ConfError(f"plugin {self.conf.name}: argument {key}: {value!r} is not {kind}")
+        return ConfError(f"{self.owner} {self.conf.name}: argument {key}: {value!r} is not {kind}")

@@ -6,19 +6,21 @@ without such a key cannot be turned off. A new point is one row here, and a fiel
 :class:`~app.core.policy.Hooks`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar, overload
 
 from app.core import combining, evicting, moving
 from app.core.combining import Opening, Tiers
-from app.core.policy import Hooks
+from app.core.policy import GangEviction, Hooks
 from app.model.conf import PluginConf
+from app.model.eviction import EvictionAction
 
 Hook = TypeVar("Hook")
 Answer = TypeVar("Answer")
 Configured = Sequence[Sequence[tuple[PluginConf, Hooks]]]
 """The plugins of each tier, with what they answer."""
+_USUAL = GangEviction()
 
 
 @dataclass(slots=True, eq=False)
@@ -63,9 +65,19 @@ class Point(Generic[Hook, Answer]):
 class Opened:
     """The combined answers of all tiers for one cycle; each attribute is a row of the table."""
 
-    def __init__(self, configured: Configured, opening: Opening) -> None:
+    def __init__(
+        self,
+        configured: Configured,
+        opening: Opening,
+        gang_evictions: Mapping[EvictionAction, GangEviction],
+    ) -> None:
         self.configured = configured
         self.opening = opening
+        self._gang_evictions = gang_evictions
+
+    def gang_eviction(self, action: EvictionAction) -> GangEviction:
+        """How the action looks for victims."""
+        return self._gang_evictions.get(action, _USUAL)
 
     gang_key = Point(lambda h: h.gang_order, combining.key_of_gangs, "enableJobOrder")
     """Ends in creation time and name, so the order is total."""

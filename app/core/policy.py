@@ -391,9 +391,25 @@ Configure = Callable[[PluginConf], OpenPlugin]
 """Checks a plugin's arguments; raises ``ConfError``."""
 
 
+@dataclass(frozen=True, slots=True)
+class GangEviction:
+    """How ``gangpreempt`` or ``gangreclaim`` looks for victims.
+
+    ``most_domains``: in so many domains at most, of all tiers together; None: as many of each tier
+    as plugins say. ``whole``: gangs may go whole, not only members beyond their minimum.
+    """
+
+    most_domains: int | None = None
+    whole: bool = True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Policies:
-    """A checked configuration and the plugins it names, ready to open on a ledger."""
+    """A checked configuration and the plugins it names, ready to open on a ledger.
+
+    Actions that are not in ``gang_evictions`` look for victims as they do by default.
+    """
 
     conf: SchedulerConf
     tiers: Sequence[Sequence[tuple[PluginConf, OpenPlugin]]]
+    gang_evictions: Mapping[EvictionAction, GangEviction] = field(default_factory=dict)

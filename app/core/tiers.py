@@ -6,7 +6,7 @@ ledger. How their hooks are combined is the table of :mod:`app.core.points`.
 
 from dataclasses import replace
 
-from app.core.arguments import Noted
+from app.core.arguments import Arguments, Noted
 from app.core.combining import Gate, Opening
 from app.core.conf_error import ConfError
 from app.core.holders import Holders
@@ -15,8 +15,9 @@ from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.plugins import catalogue
 from app.core.points import Opened
-from app.core.policy import OpenPlugin, Policies, Session
+from app.core.policy import GangEviction, OpenPlugin, Policies, Session
 from app.model.conf import PluginConf, SchedulerConf
+from app.model.eviction import EvictionAction
 
 
 def build(conf: SchedulerConf) -> Policies:
@@ -37,7 +38,23 @@ def build(conf: SchedulerConf) -> Policies:
             ]
         tiers.append(configured)
     _reject_two_fair_shares(conf)
-    return Policies(conf=replace(conf, warnings=tuple(warnings)), tiers=tiers)
+    return Policies(
+        conf=replace(conf, warnings=tuple(warnings)),
+        tiers=tiers,
+        gang_evictions={
+            action: _gang_eviction(action, conf)
+            for action in (EvictionAction.GANG_PREEMPT, EvictionAction.GANG_RECLAIM)
+        },
+    )
+
+
+def _gang_eviction(action: EvictionAction, conf: SchedulerConf) -> GangEviction:
+    given = conf.action_arguments.get(action.value, {})
+    arguments = Arguments(PluginConf(action.value, arguments=given), owner="action")
+    most = arguments.integer("maxDomains", 0)
+    if most < 0:
+        raise ConfError(f"action {action.value}: argument maxDomains: {most} is less than 0")
+    return GangEviction(most or None, whole=arguments.flag("allowWholeBundle", default=True))
 
 
 def open_policies(
@@ -54,7 +71,7 @@ def open_policies(
     left_out = [PluginConf(name) for name in catalogue.ALWAYS if policies.conf.plugin(name) is None]
     configured.append([(conf, catalogue.PLUGINS[conf.name](conf)(session)) for conf in left_out])
     gate = Gate(ledger, holders=Holders(ledger) if explain else None)
-    return Opened(configured, Opening(ledger, gate, now))
+    return Opened(configured, Opening(ledger, gate, now), policies.gang_evictions)
 
 
 def placer_on(

@@ -31,7 +31,7 @@ from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.policy import Preemptor
 from app.core.settling import Settling
-from app.core.victims.candidates import candidates
+from app.core.victims.candidates import beyond_minimum, candidates
 from app.core.victims.units import pods_of
 from app.kit.quantities import amount_text
 from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, VictimPod
@@ -169,6 +169,8 @@ class _Contest:
         none: list[NoVictims] = []
         for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
             found = candidates(cycle.ledger, preemptor, inside=inside)
+            if not cycle.opened.gang_eviction(action).whole:
+                found = beyond_minimum(found, cycle.ledger, preemptor)
             judgement = self._rules().judge(preemptor, found.rows)
             lacking = Hunt(proof, preemptor, judgement, self.work).run()
             if isinstance(lacking, Found):

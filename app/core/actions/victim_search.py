@@ -280,7 +280,7 @@ class VictimSearch:
             there = np.append(self._in_domain, False)[self._cycle.snapshot.running.nodes].tolist()
             return tuple(unit for unit in units if any(there[at] for at in unit.pods))
         cycle, snapshot = self._cycle, self._cycle.snapshot
-        return units_of(
+        found = units_of(
             in_victim_order(cycle.opened, snapshot, self._preemptor, self.judgement.allowed),
             snapshot.running,
             snapshot.gangs,
@@ -288,6 +288,8 @@ class VictimSearch:
             coming_to=self._preemptor.coming_to,
             lost=self._work.lost,
         )
+        whole = cycle.opened.gang_eviction(self._preemptor.action).whole
+        return found if whole else tuple(unit for unit in found if not unit.whole)
 
     def _full_limits(self) -> Iterator[tuple[QueueName, Limit]]:
         """What victims must free of the preemptor's queue, and in a tree of those above it."""

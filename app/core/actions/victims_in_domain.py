@@ -3,7 +3,8 @@
 A gang of hard topology needs places for its whole minimum inside one domain. Bounds tell of all
 domains at once which of them could take it if everything had gone that may go. Of these the lowest
 tier is tried first, and of one tier the domain is taken whose victims cost least. Of each tier only
-so many domains are tried: those that have the most room without victims. A domain whose victims
+so many domains are tried, or of all tiers together where ``maxDomains`` of the action says so:
+those that have the most room without victims. A domain whose victims
 cannot cost less than those found already is left out.
 """
 
@@ -54,13 +55,16 @@ class Hunt:
     def _in_domains(self, asked: NetworkTopology) -> Found | str:
         cycle, why = self.proof.cycle, list[str]()
         most = cycle.opened.most_domains or MOST_DOMAINS
+        left = cycle.opened.gang_eviction(self.preemptor.action).most_domains
         free = domains_with_room(self.proof, asked)
         anywhere = self._anywhere()
         places = anywhere.most_places
         emptied = DomainSearch.of(cycle, asked, _members(self.proof), places=places)
         for domains in emptied.by_tier(free):
             best: Found | None = None
-            for domain in domains[:most]:
+            tried = domains[: most if left is None else left]
+            left = None if left is None else left - len(tried)
+            for domain in tried:
                 search = anywhere.inside(domain)
                 if best is not None and search.least_cost() >= best.cost:
                     continue

@@ -67,6 +67,11 @@ EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuff
 
 ACTIONS = frozenset({"enqueue", "allocate", "backfill"}) | EVICTING
 
+ACTION_ARGUMENTS: Mapping[str, frozenset[str]] = {
+    name: frozenset({"maxDomains", "allowWholeBundle"}) for name in ("gangpreempt", "gangreclaim")
+}
+"""Arguments of actions that have effect."""
+
 SWITCHES = frozenset(
     {
         "enableBestNode",

@@ -7,8 +7,12 @@ from app.model.conf import PluginConf
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
-    """Reads the ``predicate.<Rule>Enable`` switches, all on by default."""
+    """Reads the ``predicate.<Rule>Enable`` switches, all on by default.
+
+    ``predicate.CacheEnable`` is checked only: what is remembered of nodes never changes an answer.
+    """
     arguments = Arguments(conf)
+    arguments.flag("predicate.CacheEnable", default=True)
 
     def switch(rule: str) -> bool:
         return arguments.flag(f"predicate.{rule}Enable", default=True)

@@ -16,6 +16,7 @@ from app.core.combining import trailing_number
 from app.core.ledger import Ledger
 from app.core.points import Opened
 from app.core.policy import Preemptor
+from app.core.victims.units import surplus_of
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.reason import Spared
 from app.model.resources import Mask, Rows
@@ -35,6 +36,7 @@ PROTECTED: Mapping[Protection, str] = {
 NOT_RECLAIMABLE = "of queues that are not reclaimable"
 GONE = "evicted already"
 STUCK = "that do not go"
+OF_MINIMUM = "of the minimum of their gang (allowWholeBundle is false)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +86,21 @@ def among(ledger: Ledger, looked_at: Mask, *, reclaims: bool = False) -> Candida
     spare(_among(running, snapshot.stuck), STUCK)
     rows: Rows = np.flatnonzero(left)
     return Candidates(rows, int(looked_at.sum()), _summed(spared))
+
+
+def beyond_minimum(found: Candidates, ledger: Ledger, preemptor: Preemptor) -> Candidates:
+    """Of the pods ``found`` those that their gangs have beyond their minimum."""
+    snapshot = ledger.snapshot
+    rows = surplus_of(
+        found.rows,
+        snapshot.running,
+        snapshot.gangs,
+        account_of=ledger.gang,
+        coming_to=preemptor.coming_to,
+    )
+    kept = len(found.rows) - len(rows)
+    spared = (*found.spared, Spared(OF_MINIMUM, kept)) if kept else found.spared
+    return Candidates(rows, found.count, spared)
 
 
 def in_victim_order(opened: Opened, snapshot: Snapshot, preemptor: Preemptor, rows: Rows) -> Rows:

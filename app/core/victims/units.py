@@ -165,6 +165,32 @@ def units_of(
     return tuple(unit for both in found for unit in both if unit is not None)
 
 
+def surplus_of(
+    rows: Rows,
+    running: Running,
+    gangs: Mapping[GroupKey, Gang],
+    *,
+    account_of: Callable[[Gang], GangAccount],
+    coming_to: Callable[[GroupKey], Sequence[Part]],
+) -> Rows:
+    """Of the pods at ``rows`` those that may go while their gang keeps its minimum; see above.
+
+    A single pod is the minimum of its gang.
+    """
+    sizes = Counter(compress(running.gangs, (~running.releasing).tolist()))
+    of_gang: dict[GroupKey, list[int]] = defaultdict(list)
+    for at in rows.tolist():
+        of_gang[running.gangs[at]].append(at)
+    found: list[int] = []
+    for key, members in of_gang.items():
+        gang = gangs[key]
+        if not is_single(gang, size=sizes[key]):
+            account, coming = account_of(gang), coming_to(key)
+            found += _beyond_minimum(gang, members, running, account=account, coming=coming)[0]
+    kept: Rows = rows[np.isin(rows, found)]
+    return kept
+
+
 def _has_grown(gang: Gang, account: GangAccount) -> bool:
     """Whether members got places in this cycle, which are not among the running ones."""
     lost = 0 if account.losses is None else account.losses.ready

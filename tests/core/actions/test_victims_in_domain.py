@@ -10,10 +10,12 @@ import pytest
 
 from app.cli.certificates import check
 from app.core.actions import victim_search
+from app.core.conf_error import ConfError
 from app.core.policy import Policies
+from app.core.tiers import build
 from app.core.victims.problem import NoSolution, Problem, Solution
 from app.core.victims.solver import solve
-from app.model.conf import PluginConf
+from app.model.conf import PluginConf, SchedulerConf
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang
 from app.model.ids import NodeName, QueueName
@@ -390,3 +392,71 @@ def test_of_equal_domains_one_is_searched(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(victims(outcome)) == 2
     assert len(searched) == 1
     assert len(searched[0].units) == 2, "those of other domains are no part of the problem"
+
+
+def way(action: str, **arguments: object) -> Policies:
+    """``gangpreempt`` or ``gangreclaim`` with these arguments."""
+    tiers = ((PluginConf("priority"), PluginConf("gang")), (PluginConf("predicates"),))
+    actions = ("enqueue", "allocate", action, "backfill")
+    return build(SchedulerConf(actions=actions, tiers=tiers, action_arguments={action: arguments}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "evicted"),
+    [
+        ({}, {"cheap2-0", "cheap3-0"}),
+        ({"maxDomains": 0}, {"cheap2-0", "cheap3-0"}),
+        ({"maxDomains": 2}, {"cheap2-0", "cheap3-0"}),
+        ({"maxDomains": 1}, {"dear-0"}),
+        ({"maxDomains": "1"}, {"dear-0"}),
+    ],
+)
+def test_victims_are_looked_for_in_so_many_domains_as_the_action_says(
+    arguments: dict[str, object], evicted: set[str]
+) -> None:
+    """The first rack has most room without victims, the second one the cheapest victims."""
+    dear = running_gang("dear", [0], priority=5)
+    cheap = [running_gang(f"cheap{row}", [row], priority=1) for row in (2, 3)]
+    kept = [running_gang(f"kept{row}", [row], priority=99) for row in (4, 5)]
+    by = way("gangpreempt", **arguments)
+    outcome = plan(high(2, hard(1)), running=[dear, *cheap, *kept], by=by)
+    assert victims(outcome) == evicted
+
+
+@pytest.mark.parametrize("value", [True, "true", "t"])
+def test_a_gang_goes_whole_where_the_action_lets_it(value: object) -> None:
+    outcome = plan(
+        high(2, SOFT),
+        running=[running_gang("low", range(6), minimum=5)],
+        by=way("gangpreempt", allowWholeBundle=value),
+    )
+    assert len(victims(outcome)) == 6
+
+
+@pytest.mark.parametrize("value", [False, "false"])
+def test_only_members_beyond_a_minimum_go_where_gangs_may_not_go_whole(value: object) -> None:
+    by = way("gangpreempt", allowWholeBundle=value)
+    kept = plan(high(2, SOFT), running=[running_gang("low", range(6), minimum=5)], by=by)
+    assert not kept.plan.evictions
+    single = plan(high(1, SOFT), running=one_each(), by=by)
+    assert not single.plan.evictions
+    assert "6 of the minimum of their gang (allowWholeBundle is false)" in single.text("high")
+    spare = plan(high(2, SOFT), running=[running_gang("low", range(6), minimum=4)], by=by)
+    assert len(victims(spare)) == 2
+
+
+@pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"maxDomains": "many"}, "argument maxDomains: 'many' is not a whole number"),
+        ({"maxDomains": -1}, "argument maxDomains: -1 is less than 0"),
+        ({"allowWholeBundle": 2}, "argument allowWholeBundle: 2 is not true or false"),
+    ],
+)
+def test_bad_arguments_of_actions_are_refused(
+    action: str, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfError) as caught:
+        way(action, **arguments)
+    assert str(caught.value) == f"action {action}: {message}"

@@ -4,8 +4,19 @@ import pytest
 
 from app.core.conf_error import ConfError
 from app.core.policy import Predicates, Scoring
+from app.core.tiers import build
+from app.model.conf import PluginConf, SchedulerConf
 from tests.builders import make_snapshot
 from tests.core.plugins.sessions import open_plugin
+
+RULES = (
+    *("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "NodeVolumeLimits"),
+    *("VolumeZone", "PodTopologySpread", "VolumeBinding"),
+)
+SCORES = (
+    *("leastrequested", "mostrequested", "nodeaffinity", "podaffinity", "balancedresource"),
+    *("tainttoleration", "imagelocality", "podtopologyspread"),
+)
 
 
 def scoring(plugin: str, **arguments: object) -> Scoring | None:
@@ -136,3 +147,30 @@ def test_a_switch_that_is_no_boolean_is_refused() -> None:
     assert str(caught.value) == (
         "plugin predicates: argument predicate.NodePortsEnable: 'off' is not true or false"
     )
+
+
+@pytest.mark.parametrize(
+    ("plugin", "arguments"),
+    [
+        (
+            "predicates",
+            [f"predicate.{rule}Enable" for rule in RULES] + ["predicate.CacheEnable"],
+        ),
+        ("nodeorder", [f"{score}.weight" for score in SCORES]),
+        ("binpack", ["binpack.weight", "binpack.cpu", "binpack.memory"]),
+        ("capacity", ["ancestorReclaimLevel"]),
+    ],
+)
+def test_arguments_of_volcano_are_read_as_number_and_as_text(
+    plugin: str, arguments: list[str]
+) -> None:
+    for value in (1, "1"):
+        of = value if plugin != "predicates" else str(value)
+        given = PluginConf(plugin, arguments=dict.fromkeys(arguments, of))
+        conf = SchedulerConf(actions=("allocate",), tiers=((given,),))
+        assert build(conf).conf.warnings == ()
+
+
+def test_a_bad_cache_switch_is_refused() -> None:
+    with pytest.raises(ConfError, match=r"predicate\.CacheEnable: 'off' is not true or false"):
+        open_plugin("predicates", make_snapshot(), arguments={"predicate.CacheEnable": "off"})
