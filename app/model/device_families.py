@@ -4,6 +4,7 @@ The families of Volcano are here (volcano.md §3.6); the ConfigMap of the device
 resources of :data:`VGPU`, and adds families of Ascend chips (:func:`ascend`).
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -116,6 +117,20 @@ VGPU: Final = Family(
     word="NVIDIA",
     word_in_type=True,
 )
+
+
+TELLING: Final = (
+    "^(volcano[.]sh/(gpu-index|gpu-assigned|predicate-time|vgpu-node|vgpu-time|vgpu-ids-new|"
+    "devices-to-allocate|bind-phase|bind-time)|hami[.]io/(vgpu-node|vgpu-time|bind-phase|bind-time|"
+    ".+-devices-to-allocate|.+-devices-allocated)|huawei[.]com/Ascend.*|predicate-time)$"
+)
+"""Annotations that tell a pod its devices, as a pattern that Python and CEL read alike."""
+_TELLING: Final = re.compile(TELLING)
+
+
+def tells_devices(key: str) -> bool:
+    """Whether that annotation of a pod says which devices it has: device plugins read it."""
+    return _TELLING.match(key) is not None
 
 
 def is_register(key: str) -> bool:

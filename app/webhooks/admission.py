@@ -17,7 +17,7 @@ from app.webhooks.jobflows import check_flow
 from app.webhooks.object_types import is_readable, is_whole
 from app.webhooks.patching import Step, json_patch
 from app.webhooks.podgroups import check_new_group, default_group
-from app.webhooks.pods import change_pod, check_new_pod
+from app.webhooks.pods import change_pod, check_pod
 from app.webhooks.queues import check_queue_or_deletion, default_queue
 from app.webhooks.schema_words import beyond_schema
 from app.webhooks.world import Operation, Request, World
@@ -63,6 +63,7 @@ def check_job(request: Request, world: World) -> Findings:
 
 
 _CREATE: Final[tuple[Operation, ...]] = ("CREATE",)
+_CREATE_UPDATE: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE")
 _BOTH: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE")
 _ALL: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE", "DELETE")
 
@@ -106,8 +107,8 @@ WEBHOOKS: Final = (
         path="/pods/validate",
         name="validatepod.volcano.sh",
         resource=kinds.PODS,
-        operations=_CREATE,
-        validate=check_new_pod,
+        operations=_CREATE_UPDATE,
+        validate=check_pod,
     ),
     Webhook(
         path="/queues/mutate",

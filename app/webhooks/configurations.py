@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from app.model.device_families import TELLING
 from app.model.pod import GROUP_ANNOTATION
 from app.webhooks.admission import Webhook
 from app.webhooks.object_types import EARLY
@@ -145,11 +146,17 @@ class Registration:
             member = f"object.metadata.?annotations[?'{GROUP_ANNOTATION}'].hasValue()"
             name = "scheduler-is-ours-or-may-become-it"
             return [{"name": name, "expression": f"{ours} || {member}"}]
-        # Five hundred pods of a job at once shall not all come by: the job was judged.
+        # Five hundred pods of a job at once shall not all come by: the job was judged. Of changes
+        # those matter that could tell a pod without a node its devices.
         alone = f"!object.metadata.?labels[?'{JOB_NAME}'].hasValue()"
+        told = f"object.metadata.?annotations.orValue({{}}).exists(key, key.matches('{TELLING}'))"
+        new = f"(request.operation == 'CREATE' && {alone})"
         return [
             {"name": "scheduler-is-ours", "expression": ours},
-            {"name": "not-of-a-job", "expression": alone},
+            {
+                "name": "new-and-not-of-a-job-or-tells-devices",
+                "expression": f"{new} || (object.spec.?nodeName.orValue('') == '' && {told})",
+            },
         ]
 
 

@@ -8,6 +8,7 @@ checked.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from app.model.device_families import tells_devices
 from app.model.names import (
     label_problems,
     label_value_problems,
@@ -180,3 +181,20 @@ def _places(
     for each_key in _CONTAINERS if key == "containers" else (key,):
         for index, each in enumerate(mappings(spec.get(each_key))):
             yield from _places(each, rest, at(path, each_key, index))
+
+
+def check_told(
+    given: Mapping[str, Any],
+    path: str,
+    findings: Findings,
+    *,
+    before: Mapping[str, Any] | None = None,
+) -> None:
+    """Refuse annotations by which a pod without a node would choose its devices itself.
+
+    Those that say what they said ``before`` are left alone.
+    """
+    for key in given:
+        if tells_devices(key) and given[key] != (before or {}).get(key):
+            why = "only the scheduler says which devices a pod has, when it is bound: remove it"
+            findings.refuse(f"{path}.annotations[{key}]", why)

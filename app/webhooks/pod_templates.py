@@ -15,7 +15,7 @@ from app.model.names import (
     qualified_problems,
 )
 from app.webhooks.pod_resources import check_resources
-from app.webhooks.pod_rules import check_fields, check_labels
+from app.webhooks.pod_rules import check_fields, check_labels, check_told
 from app.wire.findings import Findings, at
 from app.wire.pod_types import check_types
 from app.wire.reading import mapping, mappings, number_or_none, text
@@ -29,6 +29,7 @@ def check_template(template: object, path: str, findings: Findings) -> None:
     check_types(template, path, types)
     metadata, spec = (mapping(mapping(template).get(part)) for part in ("metadata", "spec"))
     check_labels(metadata.get("labels"), at(path, "metadata.labels"), rest)
+    check_told(mapping(metadata.get("annotations")), at(path, "metadata"), rest)
     check_fields(spec, at(path, "spec"), rest)
     _Checking(spec, at(path, "spec"), rest).all()
     wrong = [error.path for error in types.errors]

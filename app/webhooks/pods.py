@@ -15,6 +15,7 @@ from app.webhooks.linting import (
     lint_queue_name,
     lint_size,
 )
+from app.webhooks.pod_rules import check_told
 from app.webhooks.requests import pod_requests
 from app.webhooks.world import Request, World
 from app.wire.findings import Findings, listed
@@ -50,12 +51,20 @@ def _behind(pod: Object, gate: str) -> Object:
     return {**pod, "spec": {**spec, "schedulingGates": gates}}
 
 
-def check_new_pod(request: Request, world: World) -> Findings:
-    """What is wrong with a pod; those of other schedulers are not looked at."""
+def check_pod(request: Request, world: World) -> Findings:
+    """What is wrong with a pod, or a change of one; those of other schedulers are not looked at."""
     findings = Findings()
     spec = mapping(request.item.get("spec"))
     if text(spec.get("schedulerName")) not in world.options.schedulers:
         return findings
+    if not text(spec.get("nodeName")):
+        check_told(annotations(request.item), "metadata", findings, before=annotations(request.old))
+    if request.operation == "CREATE":
+        _check_new(request, spec, world, findings)
+    return findings
+
+
+def _check_new(request: Request, spec: Mapping[str, Any], world: World, findings: Findings) -> None:
     given = annotations(request.item)
     _check_budget(given, findings)
     _lint_numa(given, spec, findings)
@@ -64,7 +73,6 @@ def check_new_pod(request: Request, world: World) -> Findings:
     lint_size(asked, "spec", world.facts, findings)
     path = f"metadata.annotations[{QUEUE_ANNOTATION}]"
     lint_queue_name(text(given.get(QUEUE_ANNOTATION)), path, world.facts, findings)
-    return findings
 
 
 def _lint_numa(given: Mapping[str, Any], pod: Mapping[str, Any], findings: Findings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from app.model.device_families import TELLING
 from app.webhooks.admission import WEBHOOKS, chosen
 from app.webhooks.configurations import MUTATING, VALIDATING, Endpoint, Registration
 
@@ -120,8 +121,12 @@ def test_pods_of_others_are_only_asked_about_where_groups_may_take_them() -> Non
         }
     ]
     alone = {
-        "name": "not-of-a-job",
-        "expression": "!object.metadata.?labels[?'volcano.sh/job-name'].hasValue()",
+        "name": "new-and-not-of-a-job-or-tells-devices",
+        "expression": "(request.operation == 'CREATE' && "
+        "!object.metadata.?labels[?'volcano.sh/job-name'].hasValue()) || "
+        "(object.spec.?nodeName.orValue('') == '' && "
+        "object.metadata.?annotations.orValue({}).exists(key, key.matches("
+        f"'{TELLING}')))",
     }
     # A webhook is asked again, once another has set the name, only where it was asked before.
     in_time = {

@@ -472,3 +472,13 @@ def test_every_field_takes_null_and_nothing_of_another_type(shape: str) -> None:
             findings = Findings()
             check_types(inside(WAYS[shape], {field: value}), "template", findings)
             assert [error.path for error in findings.errors] == wrong
+
+
+def test_pods_of_a_task_may_not_say_which_devices_they_have() -> None:
+    findings = Findings()
+    told = {"volcano.sh/vgpu-ids-new": "GPU-a,NVIDIA,1,1:", "volcano.sh/vgpu-mode": "mig"}
+    template = {"metadata": {"annotations": told}, "spec": main()}
+    check_template(template, "spec.tasks[0].template", findings)
+    assert [error.path for error in findings.errors] == [
+        "spec.tasks[0].template.metadata.annotations[volcano.sh/vgpu-ids-new]"
+    ]

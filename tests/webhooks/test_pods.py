@@ -7,9 +7,19 @@ from typing import Any
 
 import pytest
 
+from app.model.device_families import (
+    ASCEND_310P,
+    GPU_SHARE,
+    VGPU,
+    GpuShare,
+    need_of,
+    tells_devices,
+)
+from app.model.devices import ContainerLimits, DeviceAsk
 from app.model.pod import GATE
 from app.webhooks.resource_groups import GROUP_ANNOTATION, ResourceGroup
 from app.webhooks.world import Options
+from app.wire.objects.devices import told
 from app.wire.unstructured import Object
 from tests.webhooks.objects import ask, asking, facts, job, node, patched, pod, task
 
@@ -281,3 +291,81 @@ def test_a_qos_level_that_does_not_go_with_what_is_asked_is_warned_of(
     assert [each for each in told if QOS in each] == (
         [f"spec.tasks[0].template.metadata.annotations[{QOS}]: {warned}"] if warned else []
     )
+
+
+TOLD = [
+    "volcano.sh/vgpu-ids-new",
+    "volcano.sh/devices-to-allocate",
+    "volcano.sh/bind-phase",
+    "volcano.sh/bind-time",
+    "volcano.sh/vgpu-node",
+    "volcano.sh/vgpu-time",
+    "volcano.sh/gpu-index",
+    "volcano.sh/predicate-time",
+    "predicate-time",
+    "hami.io/Ascend310P-devices-to-allocate",
+    "hami.io/Ascend310P-devices-allocated",
+    "hami.io/vgpu-node",
+    "hami.io/bind-phase",
+    "huawei.com/Ascend310P",
+]
+ASKED = [
+    "volcano.sh/vgpu-mode",
+    "volcano.sh/vgpu-use-gpuuuid",
+    "volcano.sh/vgpu-podgroup-policy",
+    "nvidia.com/use-gputype",
+    "volcano.sh/task-spec",
+    "example.com/predicate-time",
+]
+
+
+def saying(key: str, said: str = "x", **spec: Any) -> Object:
+    given = pod(**spec)
+    given["metadata"].setdefault("annotations", {})[key] = said
+    return given
+
+
+@pytest.mark.parametrize("key", TOLD)
+def test_a_pod_without_a_node_may_not_say_which_devices_it_has(key: str) -> None:
+    expected = (
+        f"metadata.annotations[{key}]: only the scheduler says which devices a pod has, "
+        "when it is bound: remove it"
+    )
+    for verdict in (
+        ask("/pods/validate", saying(key)),
+        ask("/pods/validate", saying(key), old=pod()),
+        ask("/pods/validate", saying(key), old=saying(key, "other")),
+    ):
+        assert not verdict.allowed
+        assert expected in verdict.message
+
+
+@pytest.mark.parametrize("key", TOLD)
+def test_what_a_bound_pod_says_or_one_has_said_before_is_left_alone(key: str) -> None:
+    assert ask("/pods/validate", saying(key, nodeName="n")).allowed
+    assert ask("/pods/validate", saying(key, nodeName="n"), old=pod(nodeName="n")).allowed
+    assert ask("/pods/validate", saying(key), old=saying(key)).allowed
+    assert ask("/pods/validate", saying(key, schedulerName="hami-scheduler")).allowed
+
+
+@pytest.mark.parametrize("key", ASKED)
+def test_a_pod_may_say_what_it_asks_for(key: str) -> None:
+    assert ask("/pods/validate", saying(key)).allowed
+
+
+def test_a_change_of_a_pod_is_not_judged_anew() -> None:
+    both = saying(LEAST, "1")
+    both["metadata"]["annotations"][MOST] = "1"
+    assert not ask("/pods/validate", both).allowed
+    assert ask("/pods/validate", both, old=pod()).allowed
+
+
+def test_the_scheduler_writes_no_other_annotations_about_devices() -> None:
+    """What a Binding tells, of each family, is what a tenant may not write."""
+    for family in (GPU_SHARE, VGPU, ASCEND_310P):
+        asked = {family.count: 1, family.memory: 1024}
+        limits = ContainerLimits(tuple(sorted(asked.items())))
+        need = need_of(family, DeviceAsk((limits,)), GpuShare.MEMORY)
+        assert need is not None
+        for key in told(family, need, [[]], (), node="n", now=0.0):
+            assert tells_devices(key), key
