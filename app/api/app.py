@@ -10,6 +10,7 @@ from app.api.application import application
 from app.api.audit import audit_router
 from app.api.cluster_metrics import ClusterMetrics
 from app.api.debug import debug_router
+from app.api.device_metrics import DeviceMetrics
 from app.api.direct import Direct
 from app.api.explain import explain_router
 from app.api.extender import Call, extender_router, over_http
@@ -51,6 +52,7 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     metrics = CollectorRegistry()
     metrics.register(services.metrics)
     metrics.register(VolcanoMetrics(services.cache, services.planning))
+    metrics.register(DeviceMetrics(services.cache, services.planning))
     metrics.register(ClusterMetrics(services.cache, services.planning))
     metrics.register(NetworkMetrics(services.cache, services.planning))
     health = health_router(services.unready, metrics, notices=services.notices)
