@@ -14,10 +14,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clusters.client import ApiClient, Object
+from tests.clusters.client import ApiClient, ApiError, Object
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import QUEUES
+from tests.clusters.resources import PODS, QUEUES
 from tests.e2e import admission
 from tests.e2e.admission import Webhooks, deletion, kubectl, refusal, says, start, with_key_pair
 from tests.e2e.test_admission_policies import cron, flow, kind
@@ -306,6 +306,28 @@ def test_pods_of_jobs_are_not_asked_about(cluster: ControlPlane, webhooks: Webho
     member["metadata"]["labels"] = {"volcano.sh/job-name": "j"}
     done = kubectl(cluster, member)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_pods_choose_no_devices_themselves_when_they_are_made_nor_later(
+    cluster: ControlPlane, webhooks: Webhooks
+) -> None:
+    """Of changes the webhook is asked about those that could tell a pod its devices."""
+    api, told = cluster.api, {"volcano.sh/vgpu-ids-new": "GPU-a,NVIDIA,1,1:"}
+    greedy = pod(annotations=told)
+    assert "only the scheduler says which devices" in refusal(api, greedy)
+    greedy["metadata"]["labels"] = {"volcano.sh/job-name": "j"}
+    assert "only the scheduler says which devices" in refusal(api, greedy)
+
+    plain = pod()
+    plain["metadata"] |= {"name": "devices", "namespace": "default"}
+    api.create(plain)
+    try:
+        with pytest.raises(ApiError, match="only the scheduler says which devices"):
+            api.patch(PODS, "devices", {"metadata": {"annotations": told}}, namespace="default")
+        other = {"metadata": {"annotations": {"example.com/note": "x"}}}
+        api.patch(PODS, "devices", other, namespace="default")
+    finally:
+        api.delete(PODS, "devices", namespace="default")
 
 
 def test_without_the_process_the_policies_judge_and_hold_nothing_good_up(
