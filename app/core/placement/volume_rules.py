@@ -72,7 +72,7 @@ class VolumeRules:
 
     def place_class(self, gang: Gang, task: Task, _row: int) -> Exchange:
         """Where a rule has a say free room on any node does not do, the place of an equal does."""
-        if all(rule.key(gang, task) is None for rule in self.rules):
+        if task.shape.volumes is None or all(rule.key(gang, task) is None for rule in self.rules):
             return ANY_EQUAL
         return ANY_EQUAL.within("volumes")
 
@@ -122,6 +122,8 @@ class VolumeRules:
     # --- volumes that are there ------------------------------------------------------------------
 
     def _affinity_key(self, _gang: Gang, task: Task) -> Hashable | None:
+        if task.shape.volumes is None:
+            return None
         bound = self._claims(task.shape.volumes).bound
         return tuple(volume.name for volume in bound if volume.terms is not None) or None
 
@@ -138,6 +140,8 @@ class VolumeRules:
         )
 
     def _zone_key(self, _gang: Gang, task: Task) -> Hashable | None:
+        if task.shape.volumes is None:
+            return None
         bound = self._claims(task.shape.volumes).bound
         return tuple(volume.name for volume in bound if volume.zones) or None
 
