@@ -6,15 +6,15 @@ without such a key cannot be turned off. A new point is one row here, and a fiel
 :class:`~app.core.policy.Hooks`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar, overload
 
 from app.core import combining, evicting, moving
 from app.core.combining import Opening, Tiers
-from app.core.policy import GangEviction, Hooks
+from app.core.policy import Hooks
 from app.model.conf import PluginConf
-from app.model.eviction import EvictionAction
+from app.model.eviction import EvictionAction, GangEviction, GangEvictions
 
 Hook = TypeVar("Hook")
 Answer = TypeVar("Answer")
@@ -69,7 +69,7 @@ class Opened:
         self,
         configured: Configured,
         opening: Opening,
-        gang_evictions: Mapping[EvictionAction, GangEviction],
+        gang_evictions: GangEvictions,
     ) -> None:
         self.configured = configured
         self.opening = opening

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from app.core.ledger import Ledger
 from app.model.conf import PluginConf, SchedulerConf
-from app.model.eviction import EvictionAction
+from app.model.eviction import EvictionAction, GangEvictions
 from app.model.exchange import Exchange
 from app.model.gang import Gang, Task
 from app.model.ids import GroupKey, QueueName
@@ -99,10 +99,9 @@ class QueueShare:
 
 
 class NodesNow(NamedTuple):
-    """Some nodes as the ledger stands.
+    """``rows`` of the node table, shape ``(K,)``, and what is ``free`` of each, shape ``(R, K)``.
 
-    ``rows`` of the node table, shape ``(K,)``, and what is ``free`` on each, shape ``(R, K)``.
-    ``ahead``: what is about to be free counts as free.
+    That is as the ledger stands. ``ahead``: what is about to be free counts as free.
     """
 
     rows: Rows
@@ -391,25 +390,10 @@ Configure = Callable[[PluginConf], OpenPlugin]
 """Checks a plugin's arguments; raises ``ConfError``."""
 
 
-@dataclass(frozen=True, slots=True)
-class GangEviction:
-    """How ``gangpreempt`` or ``gangreclaim`` looks for victims.
-
-    ``most_domains``: in so many domains at most, of all tiers together; None: as many of each tier
-    as plugins say. ``whole``: gangs may go whole, not only members beyond their minimum.
-    """
-
-    most_domains: int | None = None
-    whole: bool = True
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Policies:
-    """A checked configuration and the plugins it names, ready to open on a ledger.
-
-    Actions that are not in ``gang_evictions`` look for victims as they do by default.
-    """
+    """A checked configuration and the plugins it names, ready to open on a ledger."""
 
     conf: SchedulerConf
     tiers: Sequence[Sequence[tuple[PluginConf, OpenPlugin]]]
-    gang_evictions: Mapping[EvictionAction, GangEviction] = field(default_factory=dict)
+    gang_evictions: GangEvictions = field(default_factory=dict)

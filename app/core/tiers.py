@@ -15,9 +15,9 @@ from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.plugins import catalogue
 from app.core.points import Opened
-from app.core.policy import GangEviction, OpenPlugin, Policies, Session
+from app.core.policy import OpenPlugin, Policies, Session
 from app.model.conf import PluginConf, SchedulerConf
-from app.model.eviction import EvictionAction
+from app.model.eviction import EvictionAction, GangEviction
 
 
 def build(conf: SchedulerConf) -> Policies:

@@ -110,3 +110,19 @@ class Intent:
     generation: int
     decided: float
     certificate: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GangEviction:
+    """How ``gangpreempt`` or ``gangreclaim`` looks for victims.
+
+    ``most_domains``: in so many domains at most, of all tiers together; None: as many of each tier
+    as plugins say. ``whole``: gangs may go whole, not only members beyond their minimum.
+    """
+
+    most_domains: int | None = None
+    whole: bool = True
+
+
+GangEvictions = Mapping[EvictionAction, GangEviction]
+"""Actions that are not there look for victims as they do by default."""
