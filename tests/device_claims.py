@@ -1,7 +1,9 @@
 """Claims of devices, as tests say them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.cache.nodes.device_pools import DevicePools
 from app.model.amounts import Amounts
 from app.model.device_claims import (
     Allocation,
@@ -11,7 +13,9 @@ from app.model.device_claims import (
     DeviceClaim,
     DeviceRequest,
     Request,
+    expressions_of,
 )
+from app.model.device_slices import ClaimedDevices, DeviceId, DeviceSlice, PoolDevice, Reach
 from app.model.ids import NodeName
 from app.model.shape import NodeTerm, Operator, PodClaim, PodClaims, PodShape, Requirement
 from tests.builders import make_shape
@@ -46,3 +50,41 @@ def claiming(*claims: str, of: str = "", cpu: int = 1000, **fields: Any) -> PodS
     if of:
         each.append(PodClaim("own", template=of))
     return make_shape(cpu=cpu, claims=PodClaims("default", tuple(each)), **fields)
+
+
+def device(name: str, *, node: str = "n", **fields: Any) -> PoolDevice:
+    """A device of the pool that is called as its node, for that node."""
+    reach = fields.pop("reach", Reach(node=NodeName(node)))
+    return PoolDevice(DeviceId("gpu.example.com", node or "wide", name), reach, **fields)
+
+
+def pool(*names: str, node: str, **fields: Any) -> DeviceSlice:
+    """The only slice of a node's pool."""
+    devices = tuple(device(name, node=node, **fields) for name in names)
+    return DeviceSlice(f"slice-{node}", "gpu.example.com", node, 1, 1, devices)
+
+
+def claimed(
+    *pools: DeviceSlice,
+    classes: Mapping[str, Sequence[str]] | None = None,
+    claims: Sequence[DeviceClaim] = (),
+    templates: Sequence[ClaimTemplate] = (),
+    **fields: Any,
+) -> ClaimedDevices:
+    """What is known of devices; the class ``gpu`` has all of them unless told."""
+    known = DevicePools()
+    for each in pools:
+        known.set_slice(each)
+    specs = [*(each.spec for each in claims), *(each.spec for each in templates)]
+    of_class = {name: tuple(each) for name, each in (classes or {"gpu": ()}).items()}
+    expressions = {text for each in of_class.values() for text in each}
+    expressions.update(text for spec in specs for text in expressions_of(spec))
+    return ClaimedDevices(
+        devices=known.devices(),
+        incomplete=known.incomplete,
+        satisfying=known.satisfying(expressions),
+        classes=of_class,
+        claims={each.key: each for each in claims},
+        templates={each.key: each for each in templates},
+        **fields,
+    )

@@ -9,14 +9,17 @@ What pods ask for is thus not in their manifests alone: it changes with claims a
 pods change with it as if they had been seen anew.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from app.cache.gangs.members import PLACED_KINDS, Member, MemberState
 from app.cache.gangs.registry import Registry
+from app.cache.nodes.device_pools import DevicePools
 from app.model.amounts import Amounts, amounts
-from app.model.device_claims import ClaimTemplate, DeviceClaim, amounts_of
-from app.model.ids import GroupKey, PodUid, QueueName
+from app.model.device_claims import ClaimTemplate, DeviceClaim, amounts_of, expressions_of
+from app.model.device_slices import ClaimedDevices, DeviceSlice, PodWithClaims
+from app.model.ids import NO_NODE, NO_POD, GroupKey, NodeName, PodUid, QueueName
 from app.model.job import JobTemplate, Template
 from app.model.node import DeviceClass
 from app.model.pod import TERMINAL, Pod
@@ -50,6 +53,7 @@ class DeviceClaims:
         classes_changed: Callable[[], None],
     ) -> None:
         self.classes: dict[str, DeviceClass] = {}
+        self.pools = DevicePools()
         self.claims: dict[str, DeviceClaim] = {}
         self.templates: dict[str, ClaimTemplate] = {}
         self._registry = registry
@@ -64,18 +68,41 @@ class DeviceClaims:
         """Pod and entry -> the claim that was made for it."""
         self._jobs: dict[str, JobTemplate] = {}
         self._shapes: dict[tuple[PodShape, Amounts], PodShape] = {}
+        self._expressions: set[str] = set()
+        self._offered: dict[str, int] = {}
+        """What there is of each class; empty: no ResourceSlices are known."""
+        self._is_offer_old = False
 
     # --- events ----------------------------------------------------------------------------------
 
     def set_class(self, device_class: DeviceClass) -> None:
         """Add or replace a DeviceClass."""
         self.classes[device_class.name] = device_class
+        self._expressions.update(device_class.selectors)
         self._classes_changed()
+        self._devices_changed()
 
     def drop_class(self, name: str) -> None:
         """Forget a DeviceClass. Reservations stay: kube-scheduler refuses what it has not."""
         self.classes.pop(name, None)
         self._classes_changed()
+        self._devices_changed()
+
+    def set_slice(self, slice_: DeviceSlice) -> None:
+        """Add or replace a ResourceSlice."""
+        if self.pools.set_slice(slice_):
+            self._devices_changed()
+
+    def drop_slice(self, name: str) -> None:
+        """Forget a ResourceSlice. Reservations stay: kube-scheduler refuses what it has not."""
+        if self.pools.drop_slice(name):
+            self._devices_changed()
+
+    def _devices_changed(self) -> None:
+        """Let gangs be planned anew: there may be devices that there were not."""
+        self._is_offer_old = True
+        self._registry.signals.note_dirty()
+        self._registry.look_again()
 
     def set_claim(self, claim: DeviceClaim) -> None:
         """Add or replace a ResourceClaim."""
@@ -83,6 +110,9 @@ class DeviceClaims:
         if before == claim:
             return
         self.claims[claim.key] = claim
+        self._expressions.update(expressions_of(claim.spec))
+        if before is None or claim.allocation is None:
+            self._devices_changed()
         if claim.pod and claim.entry:
             self._made[claim.pod, claim.entry] = claim.key
         self._claim_changed(claim)
@@ -94,12 +124,15 @@ class DeviceClaims:
             return
         if self._made.get((claim.pod, claim.entry)) == key:
             del self._made[claim.pod, claim.entry]
+        self._devices_changed()
         self._claim_changed(claim)
 
     def set_template(self, template: ClaimTemplate) -> None:
         """Add or replace a ResourceClaimTemplate."""
         if self.templates.get(template.key) != template:
             self.templates[template.key] = template
+            self._expressions.update(expressions_of(template.spec))
+            self._devices_changed()
             self._template_changed(template.key)
 
     def drop_template(self, key: str) -> None:
@@ -153,10 +186,88 @@ class DeviceClaims:
             if not self._shared[key].users:
                 del self._shared[key]
 
+    def facts(self, foreign: Mapping[PodUid, Pod]) -> ClaimedDevices | None:
+        """What is known of devices and claims; None: no pod claims any, or no claims are served.
+
+        An API server may serve an older version of claims only: then kube-scheduler alone knows.
+        """
+        served = self.classes or self.pools.slices or self.claims or self.templates
+        if not served or not (self._pods or self._jobs):
+            return None
+        placed = [uid for uid in self._pods if self._node_of(uid)]
+        users: dict[str, frozenset[PodUid]] = {
+            claim.key: claim.users for claim in self.claims.values() if claim.users
+        }
+        for uid in placed:
+            for key in self._claims_of(uid):
+                users[key] = users.get(key, frozenset()) | {uid}
+        pods = ChainMap(self._pods, dict(foreign))
+        having = frozenset().union(*users.values()) if users else frozenset()
+        self._forget_expressions()
+        return ClaimedDevices(
+            devices=self.pools.devices(),
+            incomplete=self.pools.incomplete,
+            satisfying=self.pools.satisfying(self._expressions),
+            classes={name: each.selectors for name, each in self.classes.items()},
+            claims=dict(self.claims),
+            templates=dict(self.templates),
+            made=dict(self._made),
+            users=users,
+            reserved=tuple(self._reserved(placed)),
+            leaving=frozenset(uid for uid in having if uid in pods and pods[uid].deleting),
+        )
+
+    def _reserved(self, placed: Iterable[PodUid]) -> Iterator[PodWithClaims]:
+        """Pods and slots with a place whose claims lack devices."""
+        for uid in placed:
+            claims = self._pods[uid].shape.claims
+            if claims is not None and any(map(self._lacks_devices, self._claims_of(uid))):
+                yield PodWithClaims(uid, self._node_of(uid), claims)
+        for group in self._registry.groups.values():
+            for slot in group.slots.values():
+                if slot.shape.claims is not None:
+                    yield PodWithClaims(NO_POD, slot.node, slot.shape.claims)
+
+    def _node_of(self, uid: PodUid) -> NodeName:
+        member = self._members.get(uid)
+        return NO_NODE if member is None else member.charged_node
+
+    def _claims_of(self, uid: PodUid) -> list[str]:
+        """The keys of a pod's claims, as :class:`ClaimBooks` has them."""
+        claims = self._pods[uid].shape.claims
+        if claims is None:
+            return []
+        made = (self._made.get((uid, each.entry), f"{uid}/{each.entry}") for each in claims.each)
+        return [
+            _key(claims, each.claim) if each.claim else key
+            for each, key in zip(claims.each, made, strict=True)
+        ]
+
+    def _lacks_devices(self, key: str) -> bool:
+        claim = self.claims.get(key)
+        return claim is None or claim.allocation is None
+
+    def _forget_expressions(self) -> None:
+        """Drop expressions that no class or claim has any more, once there are many."""
+        if len(self._expressions) <= _EXPRESSIONS_KEPT:
+            return
+        specs = [each.spec for each in self.claims.values()]
+        specs += [each.spec for each in self.templates.values()]
+        of_classes = (text for each in self.classes.values() for text in each.selectors)
+        self._expressions = {
+            *of_classes,
+            *(text for spec in specs for text in expressions_of(spec)),
+        }
+
     # --- what pods ask for -----------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Choose the pods that are charged for shared claims, as places were given and lost."""
+    def settle(self) -> Mapping[str, int]:
+        """Choose the pods that are charged for shared claims, as places were given and lost.
+
+        Returns how much there is of each class of devices; nothing where that is not known.
+        """
+        if self._is_offer_old:
+            self._count_offer()
         changed: dict[PodUid, None] = {}
         for shared in self._shared.values():
             charged, before = self._charged(shared)
@@ -164,6 +275,18 @@ class DeviceClaims:
                 shared.charged, shared.before = charged, before
                 changed |= shared.users
         self._look_again(changed)
+        return self._offered
+
+    def _count_offer(self) -> None:
+        """Count the devices of classes: no claim is charged more of a class than there is."""
+        self._is_offer_old = False
+        classes = {name: each.selectors for name, each in self.classes.items()}
+        offered = self.pools.offered(classes) if self.pools.slices else {}
+        if offered != self._offered:
+            self._offered = offered
+            self._look_again(self._pods)
+            for job in self._jobs.values():
+                self._registry.set_template(job.uid, self._roles(job))
 
     def _charged(self, shared: _Shared) -> tuple[frozenset[PodUid], dict[GroupKey, PodUid]]:
         by_queue: dict[QueueName, list[Member]] = {}
@@ -200,10 +323,11 @@ class DeviceClaims:
     def _amounts(self, claims: PodClaims, each: PodClaim, uid: PodUid) -> Amounts:
         made = self._made.get((uid, each.entry)) if each.template else _key(claims, each.claim)
         claim = self.claims.get(made) if made is not None else None
-        if claim is not None:
+        if claim is not None and claim.allocation is not None:
             return amounts_of(claim.spec, claim.allocation)
-        template = self.templates.get(_key(claims, each.template))
-        return amounts_of(template.spec, None) if template is not None else ()
+        asking = claim or self.templates.get(_key(claims, each.template))
+        most = amounts_of(asking.spec, None) if asking is not None else ()
+        return tuple((name, min(amount, self._offered.get(name, amount))) for name, amount in most)
 
     def _with(self, shape: PodShape, more: Mapping[str, int]) -> PodShape:
         """Equal pods have one shape: it is looked up, not made for each of them."""
@@ -252,6 +376,7 @@ class DeviceClaims:
 
 
 _SHAPES_KEPT = 4_096
+_EXPRESSIONS_KEPT = 4_096
 
 
 def _rank(member: Member, charged: frozenset[PodUid]) -> tuple[object, ...]:

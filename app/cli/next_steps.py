@@ -35,6 +35,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "or wait for pods with volumes to end (docs/volumes.md)",
     "HttpExtender": "see what the server of the plugin extender says, and whether it answers "
     "(/readyz of the extender tells; docs/extender-plugin.md)",
+    "DeviceClaims": "wait for pods with devices to end, or compare what the claims ask for with "
+    "kubectl get resourceslices --output=yaml (docs/dra.md)",
     "NoDomain": "wait for jobs in the domain named to end, or allow a higher tier "
     "(networkTopology.highestTierAllowed)",
     "TopologyAffinity": "wait for the groups named to end or to come, or ask for less in "

@@ -44,6 +44,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.DEVICES: "waiting for GPUs or other devices that it may share",
     Cause.VOLUMES: "waiting for a node that can have the volumes of its claims",
     Cause.HTTP_EXTENDER: "waiting for the server that the plugin extender asks",
+    Cause.DEVICE_CLAIMS: "waiting for devices that its ResourceClaims ask for",
     Cause.VETOED: "refused by another filter, waiting for another node",
     Cause.SCHEDULER_REFUSES: "waiting until kube-scheduler's own filters let all members through",
     Cause.IN_PREBIND: "waiting for volumes or devices of a member",

@@ -29,6 +29,7 @@ from app.kube.stream import (
 )
 from app.wire.objects.device_claims import decode_claim_template, decode_device_claim
 from app.wire.objects.device_configs import decode_device_config
+from app.wire.objects.device_slices import decode_device_slice
 from app.wire.objects.groups import decode_pod_group
 from app.wire.objects.hyper_nodes import decode_hyper_node
 from app.wire.objects.jobs import decode_job
@@ -120,6 +121,12 @@ KINDS: tuple[WatchedKind, ...] = (
         "deviceclasses",
         "/apis/resource.k8s.io/v1/deviceclasses",
         decode_device_class,
+        optional=True,
+    ),
+    WatchedKind(
+        "resourceslices",
+        "/apis/resource.k8s.io/v1/resourceslices",
+        decode_device_slice,
         optional=True,
     ),
     WatchedKind(

@@ -126,6 +126,12 @@ class ClaimTemplate:
         return f"{self.namespace}/{self.name}"
 
 
+def expressions_of(spec: ClaimSpec) -> list[str]:
+    """The CEL expressions of its requests."""
+    options = (option for request in spec.requests for option in request.options)
+    return [text for option in options for text in option.selectors]
+
+
 def amounts_of(spec: ClaimSpec, allocation: Allocation | None) -> Amounts:
     """What a queue is charged for a claim: what it has, else the most that it may get.
 

@@ -20,10 +20,14 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """A class of devices, and the resources by whose names pods may ask for them."""
+    """A class of devices, and the resources by whose names pods may ask for them.
+
+    ``selectors`` are CEL expressions that each device of the class satisfies.
+    """
 
     name: str
     resources: frozenset[str]
+    selectors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

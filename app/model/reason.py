@@ -45,6 +45,7 @@ class Cause(StrEnum):
     DEVICES = "Devices"
     VOLUMES = "Volumes"
     HTTP_EXTENDER = "HttpExtender"
+    DEVICE_CLAIMS = "DeviceClaims"
     VETOED = "Vetoed"
     SCHEDULER_REFUSES = "SchedulerRefuses"
     IN_PREBIND = "InPreBind"
@@ -69,6 +70,7 @@ NODES_MAY_HELP = frozenset(
         Cause.DEVICES,
         Cause.VOLUMES,
         Cause.HTTP_EXTENDER,
+        Cause.DEVICE_CLAIMS,
         Cause.VETOED,
         Cause.CLUSTER_OVERUSED,
         Cause.QUEUE_OVERUSED,

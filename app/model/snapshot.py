@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.model.device_families import DEFAULT_DEVICES, DeviceConfig, DevicesTaken, NodeDevices
+from app.model.device_slices import ClaimedDevices
 from app.model.disruption import DisruptionBudget
 from app.model.domains import Domains
 from app.model.eviction import EvictionPlan
@@ -194,6 +195,8 @@ class Snapshot:
     """What pods have of these; they give it back when they go."""
     device_config: DeviceConfig = DEFAULT_DEVICES
     volumes: Volumes = NO_VOLUMES
+    claimed_devices: ClaimedDevices | None = None
+    """The devices that claims are about, and these claims; None: no pod has any."""
     loads: Mapping[NodeName, NodeLoad] = field(default_factory=dict)
     """How busy nodes are, as far as that was measured; filled only where a plugin asks for it."""
     http_extender: HttpExtenderFacts = NO_ANSWERS

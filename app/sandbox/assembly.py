@@ -19,6 +19,7 @@ from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.store import Store
 from app.sandbox.clock import Clock
+from app.sandbox.device_claims import ClaimController
 from app.sandbox.kubelet import Kubelet
 from app.sandbox.nodes import NodeSpec, node_documents
 from app.sandbox.old_events import OldEvents
@@ -50,6 +51,7 @@ class Sandbox:
     kubelet: Kubelet
     orphans: OrphanCollector
     old_events: OldEvents
+    device_claims: ClaimController
     loops: tuple[SchedulerLoop, ...]
 
     @property
@@ -66,6 +68,7 @@ class Sandbox:
             group.create_task(self.kubelet.run())
             group.create_task(self.orphans.run())
             group.create_task(self.old_events.run())
+            group.create_task(self.device_claims.run())
             for loop in self.loops:
                 group.create_task(loop.run())
 
@@ -125,7 +128,12 @@ def build_sandbox(
     orphans = OrphanCollector(server, clock=clock)
     old_events = OldEvents(server.store, clock=clock)
     return Sandbox(
-        server=server, kubelet=kubelet, orphans=orphans, old_events=old_events, loops=loops
+        server=server,
+        kubelet=kubelet,
+        orphans=orphans,
+        old_events=old_events,
+        device_claims=ClaimController(server),
+        loops=loops,
     )
 
 

@@ -46,6 +46,12 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
+DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", "DeviceClass", namespaced=False)
+DEVICE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", "ResourceSlice", namespaced=False)
+DEVICE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", "ResourceClaim")
+DEVICE_CLAIM_TEMPLATES = Resource(
+    "resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"
+)
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "queues", "Queue", namespaced=False)
 NUMA_TOPOLOGIES = Resource(
     "nodeinfo.volcano.sh/v1alpha1", "numatopologies", "Numatopology", namespaced=False

@@ -150,9 +150,14 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
             NodeCount("node(s) the HTTP extender has not answered about", 2),
         ),
     ),
+    Cause.DEVICE_CLAIMS: (
+        "No node has the devices free that the ResourceClaims of the pod ask for. See "
+        "[Claims of devices](dra.md).",
+        _said(Cause.DEVICE_CLAIMS, "node n1: 2 devices of class gpu.example.com free; 4 asked"),
+    ),
     Cause.VETOED: (
-        "A filter of kube-scheduler, such as one for devices of DRA, refused the node that the "
-        "planner had chosen, and no other node has room.",
+        "A filter of kube-scheduler, such as one for partitions of devices, refused the node that "
+        "the planner had chosen, and no other node has room.",
         _nodes(
             Cause.VETOED,
             NodeCount("Insufficient cpu", 4),

@@ -8,22 +8,19 @@ import pytest
 
 from tests.clusters import workloads
 from tests.clusters.place import Place
-from tests.clusters.resources import Resource
+from tests.clusters.resources import DEVICE_CLASSES, DEVICE_SLICES
 from tests.clusters.rig import Stage
 from tests.e2e.settings import HASTY
 
 pytestmark = pytest.mark.real
-
-CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", "DeviceClass", namespaced=False)
-SLICES = Resource("resource.k8s.io/v1", "resourceslices", "ResourceSlice", namespaced=False)
 
 
 @pytest.fixture
 def place(stage: Stage) -> Iterator[Place]:
     with Place(stage.rig(HASTY)) as made:
         yield made
-        made.api.delete(SLICES, made.name)
-        made.api.delete(CLASSES, made.name)
+        made.api.delete(DEVICE_SLICES, made.name)
+        made.api.delete(DEVICE_CLASSES, made.name)
 
 
 def resource(place: Place) -> str:

@@ -5,22 +5,17 @@ one charge, so nothing can be counted twice, whatever order events come in; char
 Rows of the matrices are stable for a node's life (a node that is charged before it is seen gets one
 too); :meth:`NodeUsage.table` gives the planner's sorted view and :meth:`NodeUsage.sorted_used` the
 matching copy.
-
-Some resources are devices that kube-scheduler allocates (KEP-5004): a DeviceClass maps their name,
-and no node lists them. Only kube-scheduler can count those, so there is enough of them everywhere.
-So there is of devices of a class, which claims ask for: only queues are limited by their number.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Final
 
 import numpy as np
 
+from app.cache.nodes.uncounted import Uncounted
 from app.core.placement.taints import bears_cordon
-from app.model.amounts import Amounts, is_of_class
+from app.model.amounts import Amounts
 from app.model.ids import GroupKey, NodeName
 from app.model.node import Node
 from app.model.resources import CPU_COLUMN, Matrix, ResourceAxis, Vector
@@ -30,10 +25,6 @@ from app.model.snapshot import NodeTable
 
 VECTORS_KEPT = 1_000
 """Distinct amounts whose vectors are shared; far more come and go in the life of a cluster."""
-ENOUGH: Final = 1 << 40
-"""Of devices that kube-scheduler counts: on each of thousands of nodes, for all their pods."""
-_ENOUGH_OF_CLASS: Final = 1 << 48
-"""Of devices of a class: what is shared of them may be bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,9 +73,7 @@ class NodeUsage:
         self._used = np.zeros((64, len(self.axis)), dtype=np.int64)
         self._releasing = np.zeros_like(self._used)
         self._allocatable = np.zeros_like(self._used)
-        self._devices: frozenset[str] = frozenset()
-        self._listing: Counter[str] = Counter()
-        """How many nodes have some of a resource, ready or not."""
+        self.uncounted = Uncounted()
         self._uncounted: Vector | None = None
         self._vectors: dict[Amounts, Vector] = {}
         self._table: NodeTable | None = None
@@ -134,9 +123,7 @@ class NodeUsage:
         if old is not None and old.places_like(node):
             return False
         self._cover(name for name, _ in node.allocatable)
-        self._listing.update(_listed(node))
-        if old is not None:
-            self._listing.subtract(_listed(old))
+        self.uncounted.note_node(node, old)
         row = self._row(node.name)
         self._allocatable[row] = self.axis.vector(node.allocatable) if node.ready else 0
         self._changed()
@@ -147,7 +134,7 @@ class NodeUsage:
         node = self.nodes.pop(name, None)
         if node is None:
             return False
-        self._listing.subtract(_listed(node))
+        self.uncounted.note_node(None, node)
         self._allocatable[self._rows[name]] = 0
         self._vacate(name)
         self._changed()
@@ -155,27 +142,25 @@ class NodeUsage:
 
     def set_devices(self, names: frozenset[str]) -> bool:
         """``names`` are resources that DeviceClasses map; returns whether that is news."""
-        if names == self._devices:
-            return False
-        self._devices = names
-        self._changed()
-        return True
+        return self._follow_uncounted(self.uncounted.set_mapped(names))
+
+    def set_offered(self, offered: Mapping[str, int]) -> bool:
+        """So much there is of devices of classes; returns whether that is news."""
+        return self._follow_uncounted(self.uncounted.set_offered(offered))
+
+    def _follow_uncounted(self, is_news: bool) -> bool:
+        if is_news:
+            self._changed()
+        return is_news
 
     def _changed(self) -> None:
         self.generation += 1
         self._table = self._uncounted = None
 
     def _beyond(self) -> Vector:
-        """What every node has besides, as only kube-scheduler knows how much; shape ``(R,)``.
-
-        Where a node lists the resource, a device plugin counts it, and those nodes are the place:
-        most of the others have no such device.
-        """
+        """What every node has besides, as only kube-scheduler knows how much; shape ``(R,)``."""
         if self._uncounted is None:
-            names = (name for name in self._devices if not self._listing[name])
-            some = {name: ENOUGH for name in names if name in self.axis.index}
-            some |= {name: _ENOUGH_OF_CLASS for name in self.axis.index if is_of_class(name)}
-            self._uncounted = read_only(self.axis.vector(tuple(some.items())))
+            self._uncounted = read_only(self.uncounted.of_each_node(self.axis))
         return self._uncounted
 
     def _row(self, name: NodeName) -> int:
@@ -369,12 +354,13 @@ class NodeUsage:
             allocatable = np.asfortranarray(self._allocatable[self._order])
             allocatable += self._beyond()
             cordoned = np.array([self.nodes[name].is_cordoned for name in names], dtype=np.bool_)
+            total: Vector = allocatable[~cordoned].sum(axis=0)
             self._table = NodeTable(
                 axis=self.axis,
                 nodes=tuple(self.nodes[n] for n in names),
                 index={name: i for i, name in enumerate(names)},
                 allocatable=read_only(allocatable),
-                total=read_only(allocatable[~cordoned].sum(axis=0)),
+                total=read_only(self.uncounted.with_offered(total, self.axis)),
                 away=tuple(row for row, name in enumerate(names) if not self.nodes[name].ready),
                 cordoned=tuple(np.flatnonzero(cordoned).tolist()),
                 generation=self.generation,
@@ -391,7 +377,3 @@ class NodeUsage:
         """Copies of what is used and releasing, rows as in :meth:`table`, shape ``(N, R)``."""
         self.table()
         return read_only(self._used[self._order]), read_only(self._releasing[self._order])
-
-
-def _listed(node: Node) -> list[str]:
-    return [name for name, amount in node.allocatable if amount]

@@ -54,7 +54,7 @@ class Snapshotter:
         of those of their names.
         """
         cache, rules = self._cache, self._cache.rules
-        cache.device_claims.settle()
+        cache.node_usage.set_offered(cache.device_claims.settle())
         begun = cache.pipelined.plans()
         running = running or bool(begun)
         views, usage = cache.registry.refresh(), cache.registry.usage()
@@ -108,6 +108,7 @@ class Snapshotter:
             device_config=cache.devices.config,
             volumes=cache.volumes.volumes(),
             affine=tuple(views.affine.values()),
+            claimed_devices=cache.device_claims.facts(cache.pods.foreign),
             domains=cache.network.domains(table),
             quotas=tuple(cache.quotas.values()),
             namespaces=dict(cache.namespaces),

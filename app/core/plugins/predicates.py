@@ -1,9 +1,13 @@
 """predicates: which of the node rules are on; the rules themselves are placement's."""
 
 from app.core.arguments import Arguments
+from app.core.placement.claim_books import ClaimBooks
+from app.core.placement.claim_rule import ClaimRule
 from app.core.placement.volume_rules import ReachByTable, VolumeRules
-from app.core.policy import Hooks, OpenPlugin, Predicates, Session
+from app.core.policy import Hooks, OpenPlugin, PlaceClass, Predicates, Session
 from app.model.conf import PluginConf
+from app.model.exchange import Exchange
+from app.model.gang import Gang, Task
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
@@ -26,6 +30,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
     )
     binding, zone = switch("VolumeBinding"), switch("VolumeZone")
     limits, reach = switch("NodeVolumeLimits"), ReachByTable()
+    looks_at_claims = switch("DynamicResourceAllocation")
 
     def open_(session: Session) -> Hooks:
         volumes = VolumeRules(
@@ -35,10 +40,27 @@ def configure(conf: PluginConf) -> OpenPlugin:
             zone=zone,
             limits=limits,
         )
+        facts = session.ledger.snapshot.claimed_devices if looks_at_claims else None
+        if facts is None:
+            return Hooks(
+                predicates=predicates,
+                node_rules=volumes.rules or None,
+                place_class=volumes.place_class,
+            )
+        claims = ClaimRule(ClaimBooks(session.ledger, facts), session.ledger.snapshot.table)
         return Hooks(
             predicates=predicates,
-            node_rules=volumes.rules or None,
-            place_class=volumes.place_class,
+            node_rules=[*volumes.rules, claims.rule()],
+            place_class=_both(volumes.place_class, claims.place_class),
         )
 
     return open_
+
+
+def _both(one: PlaceClass, other: PlaceClass) -> PlaceClass:
+    """The class of a place that has to be of both."""
+
+    def place_class(gang: Gang, task: Task, row: int) -> Exchange:
+        return one(gang, task, row).narrowed(other(gang, task, row))
+
+    return place_class

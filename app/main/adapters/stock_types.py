@@ -18,8 +18,12 @@ _FIELD: Final = re.compile(r"(?:(List)\[|(Dict)\[str, )?(\w+)\]?")
 _NAME: Final = re.compile(r"[A-Za-z]*?V(\d+(?:(?:alpha|beta)\d+)?)(\w+)")
 """How the name of a model tells its version and its kind."""
 
-_EVENTS: Final = {"v1": "CoreV1Event", "events.k8s.io/v1": "EventsV1Event"}
-"""The only kind that has two models of one version."""
+_NAMESAKES: Final = {
+    ("v1", "Event"): "CoreV1Event",
+    ("events.k8s.io/v1", "Event"): "EventsV1Event",
+    ("resource.k8s.io/v1", "ResourceClaim"): "ResourceV1ResourceClaim",
+}
+"""The kinds whose names are those of other types of the same version."""
 
 _SHAPES: Final = {
     "str": Shape.TEXT,
@@ -104,10 +108,9 @@ class ModelType:
 
 def stock_type(version: str, kind: str) -> ObjectType | None:
     """The type of a kind of Kubernetes; None when it is none."""
-    if kind == "Event":
-        return _model(_EVENTS.get(version, ""))
     name = version.rpartition("/")[2]
-    return _model(f"{name[:1].upper()}{name[1:]}{kind}")
+    plain = "" if kind == "Event" else f"{name[:1].upper()}{name[1:]}{kind}"
+    return _model(_NAMESAKES.get((version, kind), plain))
 
 
 @cache

@@ -65,6 +65,12 @@ _GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
         _Row("rolebindings", "RoleBinding"),
         _Row("roles", "Role"),
     ),
+    ("resource.k8s.io", "v1"): (
+        _Row("deviceclasses", "DeviceClass", namespaced=False),
+        _Row("resourceclaims", "ResourceClaim", "", "status"),
+        _Row("resourceclaimtemplates", "ResourceClaimTemplate"),
+        _Row("resourceslices", "ResourceSlice", namespaced=False),
+    ),
     ("scheduling.k8s.io", "v1"): (
         _Row("priorityclasses", "PriorityClass", "pc", namespaced=False),
     ),

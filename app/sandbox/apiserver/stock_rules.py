@@ -6,6 +6,7 @@ from base64 import b64encode
 
 from app.sandbox.apiserver import crds
 from app.sandbox.apiserver.budget_rules import budget_errors
+from app.sandbox.apiserver.device_rules import DEVICE_RULES
 from app.sandbox.apiserver.errors import (
     FieldError,
     forbidden_field,
@@ -206,6 +207,7 @@ RULES: dict[str, Rules] = {
         update_errors=lambda new, _: quota_errors(new),
         counts_generations=False,
     ),
+    **DEVICE_RULES,
     CRDS: Rules(complete=_complete_crd, create_errors=crds.crd_errors),
     **{
         f"{group}/{plural}": Rules(defaults=_workload_defaults)

@@ -43,6 +43,7 @@ _CONTROLLERS = (
     "statefulset-controller",
     "daemonset-controller",
     "ttl-after-finished-controller",
+    "resourceclaim-controller",
 )
 _GRACE_S = 3
 

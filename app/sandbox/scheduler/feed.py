@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
+from app.sandbox.device_claims import CLAIMS as DEVICE_CLAIMS
 from app.sandbox.scheduler.claims import STORAGE as CLAIMS
 from app.sandbox.scheduler.cluster import Cluster
+from app.sandbox.scheduler.devices import CLASSES, SLICES
 from app.sandbox.scheduler.nominations import Nominations
 from app.sandbox.scheduler.queue import PodQueue, Wake
 from app.wire.documents import Document, is_terminal, items, name_of, section, uid_of
@@ -73,6 +75,10 @@ class Feed:
             self._namespace_changed(change)
         elif change.storage == CLAIMS and change.kind is not ChangeKind.DELETED:
             self._queue.wake(Wake.CLAIM_CHANGED)
+        elif change.storage in {DEVICE_CLAIMS, CLASSES}:
+            self._queue.wake(Wake.DEVICES_CHANGED)
+        elif change.storage == SLICES:
+            self._queue.wake(Wake.SLICES_CHANGED)
         elif change.storage == _PODS and change.kind is ChangeKind.DELETED:
             self._pod_gone(change.document)
         elif change.storage == _PODS:

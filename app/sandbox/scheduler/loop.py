@@ -26,6 +26,8 @@ from app.sandbox.clock import Clock
 from app.sandbox.ports import ExtenderClient
 from app.sandbox.scheduler import affinity, claims, messages
 from app.sandbox.scheduler.cluster import Cluster, NodeState
+from app.sandbox.scheduler.devices import PLUGIN as DEVICES
+from app.sandbox.scheduler.devices import Devices
 from app.sandbox.scheduler.extender import Extender, ExtenderError
 from app.sandbox.scheduler.feed import Feed
 from app.sandbox.scheduler.filters import (
@@ -101,6 +103,7 @@ class SchedulerLoop:
         self._preemption = Preemption(
             self.cluster, self._nominations, server.disruption, random=random or Random()
         )
+        self._devices = Devices(server)
         self._reporter = Reporter(server, clock=clock, name=config.name)
         self._bindings: set[asyncio.Task[None]] = set()
 
@@ -145,6 +148,7 @@ class SchedulerLoop:
         if isinstance(chosen, _Refusal):
             await self._refused(queued, candidate, chosen)
         elif self.queue.get(queued.uid) is queued:
+            self._devices.reserve(queued.pod, self.cluster.nodes[chosen].document)
             self._feed.assume(queued.pod, chosen)
             self.queue.remove(queued.uid)
             task = asyncio.create_task(self._bind(queued, chosen))
@@ -155,6 +159,7 @@ class SchedulerLoop:
 
     async def _choose(self, candidate: Candidate) -> str | _Refusal:
         everywhere = claims.unusable(candidate.pod, self._server.store)
+        everywhere = everywhere or self._devices.unusable(candidate.pod)
         if everywhere is not None:
             failure = Failure(everywhere.plugin, ())
             return _Refusal(dict.fromkeys(self.cluster.nodes, failure), everywhere.why)
@@ -194,8 +199,11 @@ class SchedulerLoop:
 
     async def _nominated_fits(self, candidate: Candidate, name: str) -> bool:
         """The one-node path: an extender's error is only logged, the full path follows."""
-        around = self.cluster.neighbourhood()
-        if self._nominations.failure(candidate, self.cluster.nodes[name], around) is not None:
+        around, node = self.cluster.neighbourhood(), self.cluster.nodes[name]
+        if self._nominations.failure(candidate, node, around) is not None:
+            return False
+        devices = self._devices.look(candidate.pod)
+        if devices is not None and devices.failure(node.document):
             return False
         if self._extender is None:
             return True
@@ -209,12 +217,15 @@ class SchedulerLoop:
     def _plugin_failures(self, candidate: Candidate) -> dict[str, Failure]:
         pinned = affinity.pinned_nodes(candidate.pod)
         elsewhere = Failure("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
-        around = self.cluster.neighbourhood()
+        around, devices = self.cluster.neighbourhood(), self._devices.look(candidate.pod)
         found: dict[str, Failure] = {}
         for node in around.nodes:
             failure: Failure | None = elsewhere
             if pinned is None or node.name in pinned:
                 failure = self._nominations.failure(candidate, node, around)
+            if failure is None and devices is not None:
+                why = devices.failure(node.document)
+                failure = Failure(DEVICES, (why,)) if why else None
             if failure is not None:
                 found[node.name] = failure
         return found
@@ -238,6 +249,7 @@ class SchedulerLoop:
     async def _bind(self, queued: QueuedPod, node: str) -> None:
         pod = queued.pod
         try:
+            self._devices.allocate(pod)
             if self._extender is not None:
                 await self._extender.bind(pod, node)
             else:
@@ -245,6 +257,8 @@ class SchedulerLoop:
         except (ExtenderError, ApiError) as error:
             self._binding_failed(queued, str(error))
             return
+        finally:
+            self._devices.unreserve(pod)
         note = f"Successfully assigned {name_of(pod)} to {node}"
         self._reporter.event(pod, kind="Normal", reason="Scheduled", note=note)
 

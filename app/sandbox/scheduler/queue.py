@@ -8,9 +8,9 @@
                                   backoff <--wake-- parked                  error backoff
                                                                      (left by time alone)
 
-* A pod that the extender refused is woken by *any* event: a bound pod added, changed or deleted, a
-  node changed or deleted, a claim made, a write on the pod itself. One that only plugins refused
-  is woken by the events that could help those plugins.
+* A pod that the extender refused is woken by *any* event but those of ResourceSlices: a bound pod
+  added, changed or deleted, a node changed or deleted, a claim made, a write on the pod itself. One
+  that only plugins refused is woken by the events that could help those plugins.
 * A woken pod whose back-off runs waits in ``backoff``, and is popped early when nothing is active.
 * An error is left by the ladder only: 1, 2, 4, 8, 10, 10 ... seconds. Every back-off ends at a
   full second of the queue's life.
@@ -42,6 +42,8 @@ class Wake(Enum):
     NODE_CHANGED = "NodeUpdate"
     NODE_DELETED = "NodeDelete"
     CLAIM_CHANGED = "PvcAdd"
+    DEVICES_CHANGED = "ResourceClaimAdd"
+    SLICES_CHANGED = "ResourceSliceAdd"
     POD_CHANGED = "UnschedulablePodUpdate"
     POD_RULES_CHANGED = "UnschedulablePodRulesUpdate"
 
@@ -59,9 +61,10 @@ class QueuePart(Enum):
 
 _ROOM = frozenset({Wake.BOUND_POD_DELETED, Wake.NODE_CHANGED})
 _NODE = frozenset({Wake.NODE_CHANGED, Wake.POD_RULES_CHANGED})
-_NEIGHBOURS = frozenset(Wake) - {Wake.POD_CHANGED, Wake.NODE_DELETED, Wake.CLAIM_CHANGED}
+_OF_CLAIMS = frozenset({Wake.CLAIM_CHANGED, Wake.DEVICES_CHANGED, Wake.SLICES_CHANGED})
+_NEIGHBOURS = frozenset(Wake) - {Wake.POD_CHANGED, Wake.NODE_DELETED} - _OF_CLAIMS
 _HELPS: dict[str, frozenset[Wake]] = {
-    EXTENDER: frozenset(Wake),
+    EXTENDER: frozenset(Wake) - {Wake.SLICES_CHANGED},
     "NodeUnschedulable": _NODE,
     "TaintToleration": _NODE,
     "NodeAffinity": _NODE,
@@ -69,6 +72,9 @@ _HELPS: dict[str, frozenset[Wake]] = {
     "NodeResourcesFit": _ROOM,
     "PodTopologySpread": _NEIGHBOURS | {Wake.NODE_DELETED},
     "InterPodAffinity": _NEIGHBOURS,
+    "DynamicResources": frozenset(
+        {Wake.DEVICES_CHANGED, Wake.SLICES_CHANGED, Wake.NODE_CHANGED, Wake.POD_CHANGED}
+    ),
     "VolumeRestrictions": frozenset({Wake.CLAIM_CHANGED, Wake.NODE_CHANGED}),
     "VolumeBinding": frozenset({Wake.CLAIM_CHANGED, Wake.NODE_CHANGED}),
 }

@@ -173,6 +173,9 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
         "deviceclasses": KindFeed(
             cache.device_claims.set_class, cache.device_claims.drop_class, lambda each: each.name
         ),
+        "resourceslices": KindFeed(
+            cache.device_claims.set_slice, cache.device_claims.drop_slice, lambda each: each.name
+        ),
         "resourceclaims": KindFeed(
             cache.device_claims.set_claim, cache.device_claims.drop_claim, lambda each: each.key
         ),

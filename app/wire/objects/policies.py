@@ -11,6 +11,7 @@ from app.model.workload import Namespace, PriorityClass, Quota
 from app.wire import quantity, times
 from app.wire.errors import Bytes, Reader
 from app.wire.objects import meta
+from app.wire.objects.device_claims import SelectorJson, cel_of
 from app.wire.objects.meta import MetaJson
 from app.wire.objects.selectors import LabelSelectorJson, label_selector
 from app.wire.times import Moment
@@ -63,6 +64,7 @@ class _BudgetJson(Struct, gc=False):
 
 class _DeviceClassSpecJson(Struct, rename="camel", gc=False):
     extended_resource_name: str | None = None
+    selectors: list[SelectorJson] | None = None
 
 
 class _DeviceClassJson(Struct, gc=False):
@@ -145,8 +147,9 @@ def decode_device_class(text: Bytes) -> DeviceClass:
     """A DeviceClass; raises `DecodeError`. Its own name always is one of a resource too."""
     json = _read_devices(text)
     name = meta.named(json.metadata)
-    told = json.spec.extended_resource_name if json.spec else None
-    return DeviceClass(name, frozenset({f"{OF_DEVICE_CLASS}{name}", *filter(None, [told])}))
+    spec = json.spec or _DeviceClassSpecJson()
+    resources = {f"{OF_DEVICE_CLASS}{name}", *filter(None, [spec.extended_resource_name])}
+    return DeviceClass(name, frozenset(resources), cel_of(spec.selectors))
 
 
 def decode_lease(text: Bytes) -> Lease:

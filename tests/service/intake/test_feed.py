@@ -26,7 +26,7 @@ from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Q
 from app.service.activity import Activity
 from app.service.intake.feed import MALFORMED_KEPT, Feed
 from tests.builders import make_amounts, make_node, make_pod, make_queue, make_shape
-from tests.device_claims import asks, claim, template
+from tests.device_claims import asks, claim, pool, template
 from tests.volumes import FAST, limit, volume
 from tests.volumes import claim as volume_claim
 
@@ -168,6 +168,12 @@ CASES = (
         DeviceClass("gpu", frozenset({"example.com/gpu"})),
         "gpu",
         lambda r: "gpu" in r.cache.device_claims.classes,
+    ),
+    Case(
+        "resourceslices",
+        pool("x", node="n"),
+        "slice-n",
+        lambda r: "slice-n" in r.cache.device_claims.pools.slices,
     ),
     Case(
         "resourceclaims",
