@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from app.kit.quantities import amount_text
 from app.model.amounts import PODS, Amounts
 from app.model.conditions import BORROWS
+from app.model.domains import CLUSTER
 from app.model.reason import (
     Cause,
     Closeness,
@@ -239,7 +240,24 @@ def _no_domain(found: NoDomain) -> str:
     pods = "1 pod" if found.asked == 1 else f"{found.asked} pods"
     of = f" of {_amounts(found.each)}" if found.alike else ""
     best = found.nearest
-    return f"no domain of {tier} has room for {pods}{of}; {_nearest(best, found.asked)}"
+    if best.name == CLUSTER:
+        parts = f"{best.parts} of {found.parts} sub-groups of {pods}{of}"
+        return f"domains of {tier} {_would_have(best)} room for {parts}{_if_empty(best)}"
+    if best.parts is not None:
+        parts = f"{best.parts} of {found.parts} sub-groups"
+        told = f"{best.name} {_would_have(best)} room for {parts}{_if_empty(best)}"
+    else:
+        told = _nearest(best, found.asked)
+    return f"no domain of {tier} has room for {pods}{of}; {told}"
+
+
+def _would_have(best: NearestDomain) -> str:
+    plural = "have" if best.name == CLUSTER else "has"
+    return "would have" if best.empty else plural
+
+
+def _if_empty(best: NearestDomain) -> str:
+    return " if nothing ran there" if best.empty else ""
 
 
 def _nearest(best: NearestDomain, asked: int) -> str:
@@ -250,6 +268,8 @@ def _nearest(best: NearestDomain, asked: int) -> str:
         return f"{best.name} {said} if nothing ran there"
     if lacks:
         return f"{best.name} lacks {lacks}"
+    if best.takes >= asked:
+        return f"the members do not fit side by side in {best.name}"
     if best.takes:
         return f"{best.name} has nodes for {best.takes} of {asked}"
     return f"no node of {best.name} takes any of them"

@@ -73,6 +73,20 @@ class Domains:
         """The number of that tier; None: no HyperNode has a tier of that name."""
         return self.tier_of_name.get(asked.name) if asked.number is None else asked.number
 
+    def widest(self, highest: int) -> Rows | None:
+        """Of each node the largest domain up to that tier, shape ``(N,)``; -1: it is in none.
+
+        None: two of these have some nodes in common and others not.
+        """
+        sizes = np.diff(self.starts)
+        of_entry = np.repeat(np.arange(len(self), dtype=np.intp), sizes)
+        kept = np.flatnonzero(self.tiers[of_entry] <= highest)
+        found = np.full(self.starts[-1] - self.starts[-2], -1, dtype=np.intp)
+        in_order = kept[np.argsort(sizes[of_entry[kept]], kind="stable")]
+        found[self.rows[in_order]] = of_entry[in_order]  # of several the last one stands
+        first = found[self.rows[self.starts[of_entry[kept]]]]
+        return found if (found[self.rows[kept]] == first).all() else None
+
     def highest_tier(self, asked: NetworkTopology) -> int | None:
         """The highest tier that ``asked`` allows; None: no HyperNode has the tier it names."""
         if not asked.is_hard:

@@ -162,13 +162,15 @@ class NearestDomain:
     """The domain that takes the most members: how many, and what it has too little of for all.
 
     ``lacks`` is empty where the room is there and lies in pieces that are too small. ``empty``: the
-    numbers are those that it would have if nothing ran there.
+    numbers are those that it would have if nothing ran there. ``parts``: it has room for members,
+    and for so many whole sub-groups only, each in its domain; None: that is not what is lacking.
     """
 
     name: str
     takes: int
     lacks: Amounts
     empty: bool = False
+    parts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,8 @@ class NoDomain:
     nearest: NearestDomain | None = None
     named_tiers: tuple[str, ...] = ()
     """The names that tiers have, the lowest first, where none has the name that is asked for."""
+    parts: int = 0
+    """So many sub-groups have to be whole."""
     is_bare: bool = False
     """Whether the cluster has no domains at all: no HyperNode is known yet."""
 

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from app.model.domains import CLUSTER, Domains
-from app.model.gang import Gang
+from app.model.gang import Gang, Task
 from app.model.node import Node
+from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.topology import HyperNode, NetworkTopology
 from tests.bench.planner import machine, table_of
 from tests.builders import make_gang
-from tests.core.actions.rigs import cores, cycle, members
+from tests.core.actions.rigs import cores, cycle, members, sized
 from tests.topology import SOFT, hard, make_domains, racks, zone
 
 GANGS = 200
@@ -136,6 +137,74 @@ CASES = [
 ]
 
 
+SUB_GROUPS = 16
+PARTED_NODES = 1000
+PARTED_GANGS = 40
+PARTED_COLUMNS = ("members", "shapes", "gang", "placed", "by sums", "missed", "cycle ms", "most")
+
+
+@dataclass(frozen=True)
+class Parted:
+    """Gangs of sixteen sub-groups of so many ``members``, each of which needs one rack."""
+
+    members: int
+    shapes: int
+    topology: NetworkTopology | None
+
+    def row(self) -> Sequence[str]:
+        """What came of all the gangs."""
+        die, took = random.Random(1), []
+        came: Counter[str] = Counter()
+        for _ in range(PARTED_GANGS):
+            nodes = cores(*(die.randrange(MOST_CORES + 1) for _ in range(PARTED_NODES)))
+            domains = make_domains(nodes, tree(PARTED_NODES))
+            gang = self._gang(die)
+            began = process_time()
+            outcome = cycle(gang, nodes=nodes, domains=domains)
+            took.append(1000 * (process_time() - began))
+            never = not outcome.nodes("g") and outcome.refusal("g").never is not None
+            came["placed" if outcome.nodes("g") else "sums" if never else "missed"] += 1
+        return (
+            str(self.members),
+            str(self.shapes),
+            f"tier <= {self.topology.highest_tier}" if self.topology else "anywhere",
+            f"{came['placed']} of {PARTED_GANGS}",
+            str(came["sums"]),
+            str(came["missed"]),
+            f"{median(took):.1f}",
+            f"{max(took):.1f}",
+        )
+
+    def _gang(self, die: random.Random) -> Gang:
+        """All sub-groups are of other members; nodes are empty, so a sum that is short is final."""
+        kinds = {cpu: sized(cpu) for cpu in die.sample(range(1, MOST_CORES), self.shapes)}
+        waiting: list[Task] = []
+        for number in range(SUB_GROUPS):
+            for at in range(self.members):
+                cpu = die.choice(sorted(kinds))
+                name = f"g-{number}-{at}"
+                waiting += members(name, 1, shape=kinds[cpu], role=f"r{cpu}")
+        of = {t.uid: SubGroup("s", str(at // self.members)) for at, t in enumerate(waiting)}
+        policy = SubGroupPolicy(
+            "s", keys=("k",), size=self.members, least=SUB_GROUPS, topology=hard(1)
+        )
+        return make_gang(
+            "g",
+            waiting=tuple(waiting),
+            topology=self.topology,
+            sub_groups=(policy,),
+            sub_group_of=of,
+            sub_group_valid=Counter(of.values()),
+        )
+
+
+PARTED = [
+    Parted(count, shapes, topology)
+    for topology in (None, hard(2), hard(3))
+    for count, shapes in ((2, 3), (4, 3), (8, 3), (8, 5))
+]
+
+
 def main() -> None:
     """Measure and print."""
     console = Console(width=110)
@@ -143,6 +212,11 @@ def main() -> None:
     table = table_of(f"Gangs of several shapes in domains ({GANGS} each)", *COLUMNS)
     for case in CASES:
         table.add_row(*case.row())
+    console.print(table)
+    title = f"Gangs of {SUB_GROUPS} sub-groups on {PARTED_NODES} nodes"
+    table = table_of(title, *PARTED_COLUMNS)
+    for parted in PARTED:
+        table.add_row(*parted.row())
     console.print(table)
 
 

@@ -236,6 +236,9 @@ def test_sub_groups_find_domains_inside_that_of_the_gang_whenever_they_exist(
     }
     outcome = network.plan(gang)
     check(network, outcome, possible=possible, tier=tier)
+    lowest = min(network.tier_of.values())
+    if not outcome.nodes("g") and outcome.refusal("g").cause is Cause.NO_DOMAIN:
+        assert (outcome.refusal("g").never is Never.DOMAINS) == (lowest <= min(sub_tier, tier))
     parts: dict[SubGroup, set[str]] = {}
     for name, node in outcome.nodes("g").items():
         parts.setdefault(of[PodUid(f"uid-{name}")], set()).add(node)

@@ -195,3 +195,12 @@ def test_the_best_domain_is_told_with_what_it_lacks(takes: int, lacks: Amounts, 
     close = Closeness(2, "spine", 2, 1, nearest)
     assert closeness_text(close) == f"spine (tier 2); tier 1 could hold all: {said}"
     assert closeness_text(close, held).endswith(f"{said}, held by default/x (cpu 4)")
+
+
+def test_a_domain_whose_sums_allow_all_members_is_told_to_have_no_room_side_by_side() -> None:
+    nearest = NearestDomain("a", 2, ())
+    domain = NoDomain(2, make_amounts(cpu=2000), False, 1, nearest=nearest)
+    assert describe(Refusal(Cause.NO_DOMAIN, where="default/g", domain=domain)) == (
+        "group default/g: no domain of tier <= 1 has room for 2 pods; the members do not fit side "
+        "by side in a"
+    )

@@ -24,8 +24,8 @@ from app.model.snapshot import Snapshot
 
 _RUN = 128
 
-FailedUnit = tuple[int, frozenset[tuple[TaskKind, int]], SubGroup | None]
-"""A number of members out of such kinds, of that sub-group; None: of any."""
+FailedUnit = tuple[int, frozenset[tuple[TaskKind, int]], SubGroup | None, bytes]
+"""A number of members out of such kinds, of that sub-group (None: of any), on such rows."""
 
 _Rank = tuple[bool, bool, Any, PodUid]
 _Entry = tuple[_Rank, Task]
@@ -36,7 +36,8 @@ class Backlog:
     """What a gang still wants in this cycle; ``failed`` are kinds that did not fit, and when.
 
     Where the gang is parted, ``units`` are what is left beyond its minimum, once that was looked
-    at, and ``failed_units`` so many out of members of such kinds that will not fit together.
+    at, and ``failed_units`` so many out of members of such kinds that will not fit together on some
+    rows of nodes.
     ``goes_last``: these are members that come when all others had a turn.
     """
 
@@ -56,7 +57,6 @@ class Backlog:
     def forget_failures(self) -> None:
         """Members that did not fit in one domain are tried in the next."""
         self.failed.clear()
-        self.failed_units.clear()
 
     def sort(self, waiting: Sequence[Task], *, key: TaskKey) -> Generator[None, None, None]:
         """Fill in the tasks that are ``waiting``, once."""

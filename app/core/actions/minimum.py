@@ -26,7 +26,7 @@ from app.core.actions.kinds import kind_of
 from app.core.actions.packed_units import STEPS, PackedUnits
 from app.core.actions.related_units import TRIES, RelatedUnits, depend_on_each_other
 from app.core.actions.spreading import SpreadAttempt, areas, is_spread
-from app.core.actions.sub_groups import UnitAttempt
+from app.core.actions.sub_groups import UnitAttempt, beyond_pieces
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.gangs.task_topology import tells_tasks_apart
@@ -62,8 +62,13 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     tasks = need.needed_first(_in_order(cycle, backlog, extra))
     if is_spread(gang):
         return (yield from _place_spread(cycle, backlog, tasks, need=need))
+    members = network.Members(gang, tasks, need.members, need.roles, policies=need.policies)
+    refusal = beyond_pieces(cycle, members) if need.policies else None
+    if refusal is not None:
+        cycle.refuse(gang, refusal)
+        return False
     if gang.topology is not None:
-        found = yield from _place_in_domain(cycle, backlog, tasks, need=need, asked=gang.topology)
+        found = yield from _place_in_domain(cycle, backlog, members, need=need, asked=gang.topology)
         if found is not None:
             return found
     if gang.sub_groups:
@@ -85,11 +90,16 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
 
 
 def _place_in_domain(
-    cycle: Cycle, backlog: Backlog, tasks: Sequence[Task], *, need: Need, asked: NetworkTopology
+    cycle: Cycle,
+    backlog: Backlog,
+    members: network.Members,
+    *,
+    need: Need,
+    asked: NetworkTopology,
 ) -> Generator[None, None, bool | None]:
     """Give the gang its minimum inside one domain, or refuse it; None: it may lie anywhere."""
-    gang, in_order = backlog.gang, followers_last(cycle.snapshot, tasks)
-    members = network.Members(gang, tasks, need.members, roles=need.roles)
+    gang, tasks = backlog.gang, members.tasks
+    in_order = followers_last(cycle.snapshot, tasks)
     search, kinds = network.DomainSearch.of(cycle, asked, members), _inside(gang)
     for domain in search.domains():
         backlog.forget_failures()

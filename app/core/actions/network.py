@@ -17,10 +17,12 @@ from app.core.actions.areas import affinity_note, open_rows
 from app.core.actions.attempt import Hint
 from app.core.actions.cycle import Cycle
 from app.core.actions.futility import Failure
+from app.core.actions.measures import Places, parts_asked, sums_asked
 from app.core.actions.refusals import OF_LIMITS
 from app.core.entries import Placed
+from app.core.gangs.units import units
 from app.core.placement.arrays import Counts
-from app.core.placement.domains import Alike, Asked, Fits, fits, in_order, nearest
+from app.core.placement.domains import Alike, Asked, Fits, Parts, fits, in_order, nearest
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import Wanted
 from app.model.domains import CLUSTER, Domain, Domains, whole_cluster
@@ -28,7 +30,7 @@ from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.parts import SubGroup
 from app.model.reason import Cause, NearestDomain, Never, NoDomain, Refusal
-from app.model.resources import Rows, Scores
+from app.model.resources import Matrix, Rows, Scores
 from app.model.topology import NetworkTopology
 
 _STEPS = 20_000
@@ -39,7 +41,8 @@ _STEPS = 20_000
 class Members:
     """``least`` of ``tasks``, and so many of each role, that need places in one domain.
 
-    ``sub_group`` None: they are of the whole gang.
+    ``sub_group`` None: they are of the whole gang. So many sub-groups have to be whole there of
+    ``policies``.
     """
 
     gang: Gang
@@ -47,6 +50,7 @@ class Members:
     least: int
     roles: Mapping[str, int] = field(default_factory=dict)
     sub_group: SubGroup | None = None
+    policies: Mapping[str, int] = field(default_factory=dict)
 
 
 Level = tuple[NetworkTopology, SubGroup | None]
@@ -126,22 +130,27 @@ class DomainSearch:
         members: Members,
         *,
         holders: SubGroup | None = None,
-        places: Callable[[Task], Counts] | None = None,
+        places: Places | None = None,
     ) -> "DomainSearch":
         """The domains that have the nodes of all ``holders``: of a sub-group, or of the gang.
 
         ``places`` tells how many such members each node takes; None: as many as the ledger has room
         for now.
         """
-        snapshot = cycle.snapshot
-        among = snapshot.domains or whole_cluster(len(snapshot.table.nodes))
+        among = domains_of(cycle)
         highest = among.highest_tier(topology)
         placed = rows_of_placed_members(cycle, members.gang, holders)
         found = None
         if highest is not None:
-            within = open_rows(cycle, members.gang, members.sub_group)
-            alike = _alike(within, members.tasks, places or cycle.finder.places)
-            asked = Asked(alike, members.least, members.roles)
+            if places is None:
+                asked = asked_now(cycle, members)
+            else:
+                asked = _asked(
+                    cycle,
+                    members,
+                    _once(open_rows(cycle, members.gang, members.sub_group), places),
+                    None,
+                )
             found = fits(among, asked, highest=highest, rows_of_placed_members=placed)
         return cls(cycle, topology, members, among, highest, placed, found)
 
@@ -199,6 +208,7 @@ class DomainSearch:
             nearest=empty or told,
             named_tiers=self.among.named_tiers if self.highest is None else (),
             is_bare=len(self.among) == 1,
+            parts=sum(members.policies.values()),
         )
         where: str = members.gang.key
         if members.sub_group is not None:
@@ -224,13 +234,12 @@ class DomainSearch:
         members, known = self.members, self.cycle.judge.of_domains
         kinds = Counter((id(task.shape), task.pinned, task.role) for task in members.tasks)
         roles = frozenset(members.roles.items())
-        key = self.highest, members.least, roles, frozenset(kinds.items())
+        of = members.gang.key if members.policies else ""
+        key = self.highest, members.least, roles, frozenset(kinds.items()), of
         if key not in known:
-            places = self.cycle.finder.places_if_empty
-            asked = Asked(_alike(None, members.tasks, places), members.least, members.roles)
             found = fits(
                 self.among,
-                asked,
+                asked_of_empty(self.cycle, members),
                 highest=self.highest,
                 rows_of_placed_members=np.zeros(0, dtype=np.intp),
             )
@@ -240,23 +249,18 @@ class DomainSearch:
     def _largest(self, found: Fits) -> NearestDomain | None:
         """The largest of empty domains, which take what ``found`` says; None: one takes enough.
 
-        Members of several shapes are held against the sums of domains too.
+        Members of several shapes lack what all of them ask for at least.
         """
         at = nearest(self.among, found)
-        if at is None:
+        if at is None or (found.allowed & found.enough).any():
             return None
-        requests = np.stack([task.request for task in self.members.tasks])
-        least = np.sort(requests, axis=0)[: self.members.least].sum(axis=0)
-        sizes, columns = self.cycle.snapshot.table.sizes(), np.flatnonzero(least)
-        there = [self.among.sums(sizes[:, column]) for column in columns]
-        large = [sums >= least[column] for sums, column in zip(there, columns, strict=True)]
-        if np.logical_and.reduce([found.allowed, found.enough, *large]).any():
-            return None
-        takes, lacks = int(found.takes[at]), np.zeros_like(least)
-        if takes >= self.members.least:
-            lacks[columns] = [max(least[c] - s[at], 0) for s, c in zip(there, columns, strict=True)]
-        lacking = self.cycle.snapshot.axis.amounts(lacks)
-        return NearestDomain(self.among.names[at], takes, lacking, empty=True)
+        least, takes = self.members.least, int(found.takes[at])
+        asked = np.sort([task.request for task in self.members.tasks], axis=0)[:least].sum(axis=0)
+        there = self.cycle.snapshot.table.sizes()[self.among.rows_of(at)].sum(axis=0)
+        short = np.maximum(asked - there, 0) if takes >= least else np.zeros_like(asked)
+        lacks = self.cycle.snapshot.axis.amounts(short)
+        name, parts = self.among.names[at], self._whole_parts(found, at)
+        return NearestDomain(name, takes, lacks, empty=True, parts=parts)
 
     def _liked(self) -> Scores | None:
         scores, members = self.cycle.opened.domain_scores, self.members
@@ -270,7 +274,15 @@ class DomainSearch:
         axis, tasks = self.cycle.snapshot.axis, self.members.tasks[: self.members.least]
         there = np.maximum(self.cycle.room[self.among.rows_of(at)], 0).sum(axis=0)
         short = np.maximum(np.sum([task.request for task in tasks], axis=0) - there, 0)
-        return NearestDomain(self.among.names[at], int(found.takes[at]), axis.amounts(short))
+        lacks, name = axis.amounts(short), self.among.names[at]
+        parts = None if lacks else self._whole_parts(found, at)
+        return NearestDomain(name, int(found.takes[at]), lacks, parts=parts)
+
+    def _whole_parts(self, found: Fits, at: int) -> int | None:
+        """How many sub-groups the domain has room for, where all members have some there."""
+        if found.takes[at] < self.members.least or not found.torn[at]:
+            return None
+        return sum(self.members.policies.values()) - int(found.torn[at])
 
 
 def packing(cycle: Cycle, tasks: Sequence[Task]) -> Hint | None:
@@ -294,14 +306,53 @@ def packing(cycle: Cycle, tasks: Sequence[Task]) -> Hint | None:
     return {kind: [int(rows[at]) for at in some] for kind, some in zip(alike, found, strict=True)}
 
 
-def _alike(
-    within: Rows | None, tasks: Sequence[Task], places: Callable[[Task], Counts]
-) -> list[Alike]:
+def _asked(cycle: Cycle, members: Members, places: Places, room: Matrix | None) -> Asked:
+    """What ``members`` ask of a domain; ``room`` None: only ``places`` are known of nodes."""
+    tasks, gang = members.tasks, members.gang
     counts = Counter((id(task.shape), task.pinned, task.role) for task in tasks)
     first = {(id(task.shape), task.pinned, task.role): task for task in tasks}
-    return [
-        Alike(task.role, counts[kind], _only(within, places(task))) for kind, task in first.items()
-    ]
+    alike = [Alike(task.role, counts[kind], places(task)) for kind, task in first.items()]
+    if room is None:
+        return Asked(alike, members.least, members.roles)
+    measures = tuple(sums_asked(tasks, members.least, room=room, places=places))
+    parts: Sequence[Parts] = ()
+    if members.policies:
+        waiting = units(gang, cycle.ledger.gang(gang), tasks)
+        asked = parts_asked(
+            domains_of(cycle), gang, members.policies, waiting, room=room, places=places
+        )
+        parts = tuple(asked)
+    return Asked(alike, members.least, members.roles, measures, parts)
+
+
+def asked_now(cycle: Cycle, members: Members) -> Asked:
+    """What ``members`` ask of a domain as the ledger stands."""
+    within = open_rows(cycle, members.gang, members.sub_group)
+    return _asked(cycle, members, _once(within, cycle.finder.places), cycle.room)
+
+
+def asked_of_empty(cycle: Cycle, members: Members) -> Asked:
+    """What ``members`` ask of a domain in which nothing runs."""
+    places, sizes = _once(None, cycle.finder.places_if_empty), cycle.snapshot.table.sizes()
+    return _asked(cycle, members, places, sizes)
+
+
+def domains_of(cycle: Cycle) -> Domains:
+    """The domains of the cluster; without HyperNodes that is the cluster itself."""
+    return cycle.snapshot.domains or whole_cluster(len(cycle.snapshot.table.nodes))
+
+
+def _once(within: Rows | None, places: Places) -> Places:
+    """``places`` on the nodes of the rows ``within`` (None: of all), asked once for each kind."""
+    known: dict[tuple[int, NodeName], Counts] = {}
+
+    def of(task: Task) -> Counts:
+        kind = id(task.shape), task.pinned
+        if kind not in known:
+            known[kind] = _only(within, places(task))
+        return known[kind]
+
+    return of
 
 
 def _only(within: Rows | None, places: Counts) -> Counts:

@@ -7,7 +7,7 @@ the next one of its policy stands in for it. Members that a sub-group has beyond
 
 from collections import Counter, deque
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,8 +18,12 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.futility import Failure
 from app.core.actions.kinds import TaskKind, kind_of
 from app.core.gangs.units import Unit, goes_alone, incomplete, units
+from app.core.placement.domains import Parts, held
+from app.model.domains import CLUSTER
 from app.model.gang import Task
-from app.model.reason import Refusal
+from app.model.parts import SubGroupPolicy
+from app.model.reason import NearestDomain, Never, Refusal
+from app.model.topology import NetworkTopology
 
 
 def place_next_unit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
@@ -77,7 +81,8 @@ def _place_together(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | Non
     """
     kinds = [kind_of(task, cycle.ledger) for task in unit.tasks]
     asks = None if backlog.gang.affinity is None else unit.sub_group
-    like = unit.lacks, frozenset(Counter(kinds).items()), asks
+    rows = b"" if cycle.within is None else cycle.within.tobytes()
+    like = unit.lacks, frozenset(Counter(kinds).items()), asks, rows
     known = backlog.failed_units.get(like)
     if known is not None and cycle.ledger.only_filled_since(known.since):
         return known
@@ -102,6 +107,58 @@ def _place_together(cycle: Cycle, backlog: Backlog, unit: Unit) -> Failure | Non
     now = cycle.ledger.moment()
     failure = backlog.failed_units[like] = Failure(first, placed, taken, now)
     return failure
+
+
+def beyond_pieces(cycle: Cycle, members: network.Members) -> Refusal | None:
+    """The refusal of a gang where all domains of the cluster hold too few of its sub-groups.
+
+    It is told from sums, without a search; None: they may hold enough.
+    """
+    domains = network.domains_of(cycle)
+    asked = {parts.policy: parts for parts in network.asked_now(cycle, members).parts}
+    for policy in members.gang.sub_groups:
+        topology, parts = policy.topology, asked.get(policy.name)
+        if topology is None or policy.name not in members.policies:
+            continue
+        whole = None if parts is None else int(held(domains, parts)[-1])
+        if domains.highest_tier(topology) is None:
+            return _search_for_one(cycle, members, policy).refusal()
+        if parts is not None and whole is not None and whole < parts.count:
+            return _too_few_pieces(cycle, members, parts, whole=whole, policy=policy)
+    return None
+
+
+def _too_few_pieces(
+    cycle: Cycle, members: network.Members, parts: Parts, *, whole: int, policy: SubGroupPolicy
+) -> Refusal:
+    """Why only so many sub-groups can be ``whole`` now, of those that are asked for."""
+    search = _search_for_one(cycle, members, policy)
+    refusal = search.refusal()
+    if next(search.domains(), None) is None or refusal.domain is None:
+        return refusal
+    of_empty = network.asked_of_empty(cycle, members).parts
+    empty = next(each for each in of_empty if each.policy == policy.name)
+    most = int(held(search.among, empty)[-1])
+    is_final = most < parts.count
+    told = NearestDomain(CLUSTER, whole, (), is_final, parts=most if is_final else whole)
+    return replace(
+        refusal,
+        where=f"{members.gang.key}, {policy.name}",
+        never=Never.DOMAINS if is_final else None,
+        domain=replace(refusal.domain, nearest=told, parts=parts.count),
+        lacking=(parts.count - whole) * search.members.least,
+    )
+
+
+def _search_for_one(
+    cycle: Cycle, members: network.Members, policy: SubGroupPolicy
+) -> network.DomainSearch:
+    """The domains for the first sub-group of ``policy`` that may be made whole."""
+    gang, topology = members.gang, policy.topology or NetworkTopology()
+    waiting = units(gang, cycle.ledger.gang(gang), members.tasks)
+    first = next(u for u in waiting if u.sub_group and u.sub_group.policy == policy.name)
+    of_one = network.Members(gang, first.tasks, first.lacks, sub_group=first.sub_group)
+    return network.DomainSearch.of(cycle, topology, of_one, holders=first.sub_group)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,6 +1,7 @@
 """How close the members of a gang are in the network, and how close they could be at best."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def closeness(
     if not lower.any():
         return Closeness(len(requests), domains.names[at], tier, tier)
     lowest = int(domains.tiers[lower].min())
-    best = nearest(domains, Fits(lower, now.enough, now.takes, now.spare))
+    best = nearest(domains, replace(now, allowed=lower))
     asked = np.sum(requests, axis=0)
     told = None
     if best is not None:

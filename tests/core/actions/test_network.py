@@ -326,7 +326,70 @@ def test_sub_groups_of_a_gang_that_may_lie_anywhere_have_domains_of_their_own() 
     assert racks_of(outcome) == {"a", "c"}
     outcome = plan(gang, sizes=(1, 1, 1, 0, 1, 0))
     assert outcome.refusal("g").cause is Cause.NO_DOMAIN
-    assert "s/1" in outcome.refusal("g").where
+    assert outcome.text("g") == (
+        "group default/g, s: domains of tier <= 1 would have room for 1 of 2 sub-groups of 2 pods "
+        "of cpu 1 if nothing ran there; never: more than any domain has that the group may be in"
+    )
+
+
+@pytest.mark.parametrize("topology", [None, SOFT, hard(2)], ids=["none", "soft", "hard"])
+def test_sub_groups_that_all_domains_together_cannot_hold_now_may_fit_later(topology: Any) -> None:
+    gang = parted(1, size=2, count=2, topology=topology)
+    outcome = plan(gang, sizes=(1, 1, 1, 1, 1, 0), used=filled(n3=1))
+    assert outcome.text("g") == (
+        "group default/g, s: domains of tier <= 1 have room for 1 of 2 sub-groups of 2 pods of "
+        "cpu 1"
+    )
+    assert outcome.refusal("g").never is None
+    assert not outcome.plan.set_aside
+
+
+def test_sub_groups_that_no_domain_of_the_gang_could_hold_even_empty_are_told_so() -> None:
+    """There are domains for each of them, and too few below any domain of the gang."""
+    tree = (*racks(a="n0 n1", b="n2 n3", c="n4 n5"), zone("z", "a", "b"), zone("y", "c"))
+    gang = parted(1, size=2, count=2, topology=hard(2))
+    sizes = (1, 1, 1, 0, 1, 1)
+    outcome = plan(gang, sizes=sizes, tree=tree)
+    assert outcome.refusal("g").never is Never.DOMAINS
+    outcome = plan(gang, sizes=(2, 1, 1, 0, 1, 1), tree=tree)
+    assert outcome.text("g") == (
+        "group default/g: no domain of tier <= 2 has room for 4 pods of cpu 1; z would have room "
+        "for 1 of 2 sub-groups if nothing ran there; never: more than any domain has that the "
+        "group may be in"
+    )
+    sizes = (2, 1, 2, 1, 1, 1)
+    outcome = plan(gang, sizes=sizes, tree=tree, used=filled(n3=1, n2=1))
+    assert outcome.refusal("g").never is None
+    assert outcome.text("g") == (
+        "group default/g: no domain of tier <= 2 has room for 4 pods of cpu 1; z has room for 1 of "
+        "2 sub-groups"
+    )
+
+
+def test_sub_groups_of_several_shapes_that_no_empty_domain_holds_are_told_so() -> None:
+    """Each of its members would fit, and not all of one sub-group."""
+    waiting = (*members("g", 1, cpu=2, role="a"), *members("g", 1, cpu=3, role="b"))
+    of = {task.uid: SubGroup("s", "0") for task in waiting}
+    policy = SubGroupPolicy("s", keys=("k",), size=2, least=1, topology=hard(1))
+    gang = make_gang(
+        "g",
+        waiting=waiting,
+        sub_groups=(policy,),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+    outcome = plan(gang, sizes=(3, 1, 3, 1, 4, 0))
+    assert outcome.refusal("g").never is Never.DOMAINS
+    assert outcome.refusal("g").where == "default/g, s/0"
+    assert plan(gang, sizes=(3, 2, 3, 1, 4, 0)).nodes("g")
+
+
+def test_a_tier_of_sub_groups_that_there_is_not_is_told() -> None:
+    asked = NetworkTopology(highest_tier_name="row")
+    gang = parted(1, size=2, count=2, topology=hard(2))
+    gang = replace(gang, sub_groups=(replace(gang.sub_groups[0], topology=asked),))
+    outcome = plan(gang, sizes=(9,) * 6)
+    assert "the network has no tier row; its tiers are rack, zone" in outcome.text("g")
 
 
 def test_without_hyper_nodes_the_whole_cluster_is_of_tier_one() -> None:

@@ -1,12 +1,13 @@
 """Sub-groups of several shapes that are placed at once: how large a search may be."""
 
 from collections import Counter
+from dataclasses import replace
 
 from app.model.gang import Gang
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from tests.builders import make_gang
-from tests.core.actions.rigs import cores, cycle, members
+from tests.core.actions.rigs import cores, cycle, members, sized
 from tests.topology import hard, make_domains, racks
 
 
@@ -38,6 +39,37 @@ def test_many_sub_groups_on_many_nodes_are_refused_without_a_deep_search() -> No
     tree = racks(**{f"r{at}": " ".join(names[2 * at : 2 * at + 2]) for at in range(32)})
     outcome = cycle(of_two_shapes(40, 40), nodes=nodes, domains=make_domains(nodes, tree), now=0.0)
     assert outcome.refusal("g").cause is Cause.NO_DOMAIN
+
+
+def test_sixteen_sub_groups_on_a_thousand_nodes_are_told_by_sums_that_they_do_not_fit() -> None:
+    """Of 125 racks fifteen have room for a sub-group."""
+    sizes = [5 if row < 8 * 15 else 2 for row in range(1000)]
+    nodes, racks_of = cores(*sizes), {f"r{k:03}": range(8 * k, 8 * k + 8) for k in range(125)}
+    tree = racks(**{name: " ".join(f"n{at}" for at in rows) for name, rows in racks_of.items()})
+    domains = make_domains(nodes, tree)
+    kinds = {cpu: sized(cpu) for cpu in (2, 3)}
+    waiting = [
+        task
+        for number in range(16)
+        for cpu, shape in kinds.items()
+        for task in members(f"g-{number}-{cpu}", 8, shape=shape, role=f"r{cpu}")
+    ]
+    of = {task.uid: SubGroup("s", str(at // 16)) for at, task in enumerate(waiting)}
+    policy = SubGroupPolicy("s", keys=("k",), size=16, least=16, topology=hard(1))
+    gang = make_gang(
+        "g",
+        waiting=tuple(waiting),
+        sub_groups=(policy,),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+    outcome = cycle(gang, nodes=nodes, domains=domains)
+    assert outcome.text("g").startswith(
+        "group default/g, s: domains of tier <= 1 would have room for 15 of 16 sub-groups of 16 "
+        "pods if nothing ran there; never: "
+    )
+    fewer = replace(gang, min_member=15 * 16, sub_groups=(replace(policy, least=15),))
+    assert len(cycle(fewer, nodes=nodes, domains=domains).nodes("g")) == 15 * 16
 
 
 def test_the_search_is_over_after_so_many_steps() -> None:
