@@ -100,6 +100,7 @@ class ClusterCache:
             registry=self.registry,
             members=self.members,
             rules=self.rules,
+            network=self.network,
             slots=self.slots,
             losses=self.losses,
         )

@@ -202,12 +202,13 @@ def assemble(
         limits=limits,
         clock=clock,
     )
-    told = planning.publisher.told
-    heirs = Heirs(cache, activity=activity, limits=limits, clock=clock, told=told)
+    heirs = Heirs(
+        cache, activity=activity, limits=limits, clock=clock, told=planning.publisher.told
+    )
     owners = Owners(
         cache, reader=ports, clock=clock, settled=planning.pace.notice, failed=log_failure
     )
-    told.append(actuator.placed)
+    planning.publisher.told.append(actuator.placed)
     planning.cycle.after += [
         actuator.after_cycle,
         owners.after_cycle,
@@ -230,6 +231,7 @@ def assemble(
         heirs.settle()
         room.settle()
         give_back_unusable(cache, changed)
+        planning.cycle.torn.give_back(clock())
         barrier.settle(changed)
         actuator.housed()
         planning.loop.settled()
@@ -312,6 +314,7 @@ def _planning(
     snapshotter, expiry, log = Snapshotter(cache), Expiry(cache, limits), CycleLog()
     refused, pace = Refused(cache), Pace(limits, log)
     last_plan, evictions = LastPlan(cache, refused), Evictions(cache=cache, limits=limits)
+    torn = GiveBackTorn(cache, evictions)
     source = PlannerInput(cache, snapshotter, configuration, vetoes, allowed_victims)
     queries = Queries(
         cache=cache,
@@ -335,6 +338,7 @@ def _planning(
         expiry=expiry,
         evictions=evictions,
         asked_victims=AskedVictims(cache, configuration),
+        torn=torn,
         log=log,
         limits=limits,
     )
@@ -348,7 +352,7 @@ def _planning(
         input=source,
         expiry=expiry,
         over_limit=GiveBackOverLimit(cache, configuration, snapshotter),
-        torn=GiveBackTorn(cache, evictions),
+        torn=torn,
         equal_pods=equal_pods,
         publisher=publisher,
         intents=StoredIntents(evictions=evictions, store=store, leadership=leadership, clock=clock),

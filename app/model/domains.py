@@ -19,6 +19,10 @@ CLUSTER: Final = "<cluster-top-hypernode>"
 """The name of the whole cluster among the domains, as in Volcano."""
 
 
+DOMAIN_CLASS: Final = "domain "
+"""How the names of domains begin among those of classes of exchange."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Domains:
     """The domains of the nodes of one table: those of the lowest tier first, then by name.
@@ -36,9 +40,15 @@ class Domains:
     rows: Rows
     tier_of_name: Mapping[str, int] = field(default_factory=dict)
     """Tiers by ``tierName``; of two tiers of a name the higher one."""
+    editions: tuple[int, ...] = ()
+    """For each domain a number that it never had before with other nodes; empty: all have 0."""
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def domain(self, at: int) -> "Domain":
+        """The domain of that position."""
+        return Domain(self.names[at], self.rows_of(at), self.editions[at] if self.editions else 0)
 
     def rows_of(self, domain: int) -> Rows:
         """The rows of its nodes, ascending."""
@@ -98,15 +108,19 @@ class Domains:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A domain that places are given in: its name, and the rows of its nodes, ascending."""
+    """A domain that places are given in: its name, and the rows of its nodes, ascending.
+
+    ``edition`` tells it from domains that have had its name and other nodes.
+    """
 
     name: str
     rows: Rows
+    edition: int = 0
 
     @property
     def called(self) -> str:
         """The name among those of classes of exchange."""
-        return f"domain {self.name}"
+        return f"{DOMAIN_CLASS}{self.name}" + (f" #{self.edition}" if self.edition else "")
 
     def rows_within(self, others: Rows | None) -> Rows:
         """The rows that are among ``others`` as well (None: all are)."""

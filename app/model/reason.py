@@ -208,7 +208,7 @@ class NoDomain:
     named_tiers: tuple[str, ...] = ()
     """The names that tiers have, the lowest first, where none has the name that is asked for."""
     parts: int = 0
-    """So many sub-groups have to be whole."""
+    """How many sub-groups have to be whole."""
     is_bare: bool = False
     """Whether the cluster has no domains at all: no HyperNode is known yet."""
 

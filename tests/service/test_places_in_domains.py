@@ -13,6 +13,7 @@ from app.model.workload import GroupPhase
 from app.service.calls.filtering import Chosen
 from tests.builders import make_shape
 from tests.service.calls.test_front_reservations import Front
+from tests.service.cycle.test_planning_cycle import ALWAYS_YIELD, during_a_cycle
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, run
 from tests.topology import hard, racks
@@ -215,5 +216,133 @@ def test_members_that_run_stay_where_they_are_when_the_tree_changes() -> None:
         rig.see("hypernodes", *racks(b="n0 n3 n4"))
         await rig.cycle()
         assert rig.place("g-2") == "n0"
+
+    run(scenario())
+
+
+TORN = racks(a="n0 n3 n4", b="n1 n2 n5")
+"""The racks with their nodes exchanged: no three of those that were in one are in one now."""
+
+
+def gang_of_three(rig: Rig, name: str = "g") -> None:
+    rig.group(name, minimum=3, topology=hard(1))
+    for at in range(3):
+        member(rig, f"{name}-{at}", group=name)
+
+
+def places(rig: Rig, name: str = "g") -> set[str]:
+    return {rig.place(f"{name}-{at}") for at in range(3)}
+
+
+def test_a_plan_of_a_tree_that_changed_meanwhile_gives_no_place_outside_of_the_domain() -> None:
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        network(rig)
+        gang_of_three(rig)
+        await during_a_cycle(rig, lambda: rig.see("hypernodes", *TORN))
+        assert places(rig) == {""}
+        await rig.cycle()
+        assert places(rig) in ({"n0", "n3", "n4"}, {"n1", "n2", "n5"})
+
+    run(scenario())
+
+
+def test_members_beyond_the_minimum_get_no_place_outside_of_a_domain_that_changed_meanwhile() -> (
+    None
+):
+    async def scenario() -> None:
+        rig = Rig(ALWAYS_YIELD)
+        network(rig)
+        runs(rig, "n3", "n4", minimum=2)
+        member(rig, "g-2")
+        await during_a_cycle(rig, lambda: rig.see("hypernodes", *TORN))
+        assert rig.place("g-2") == ""
+        await rig.cycle()
+        assert rig.place("g-2") == "n0"
+
+    run(scenario())
+
+
+def test_no_member_is_bound_to_a_place_that_left_its_domain_after_the_plan() -> None:
+    """No cycle comes between the change and the calls of kube-scheduler."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig)
+        gang_of_three(rig)
+        await rig.cycle()
+        assert places(rig) == OF_RACK["a"]
+        calls = [rig.bind(f"g-{at}") for at in range(2)]
+        await advance(0.01)
+        rig.see("hypernodes", *TORN)
+        assert places(rig) == {""}
+        await advance(0.01)
+        assert [bool(call.answer) for call in calls] == [True, True]
+        assert rig.api.bound() == {}
+        rig.filter("g-2")
+        await rig.cycle()
+        assert places(rig) in ({"n0", "n3", "n4"}, {"n1", "n2", "n5"})
+
+    run(scenario())
+
+
+def test_places_of_a_domain_that_changed_are_exchanged_with_no_other() -> None:
+    """Two gangs lie in one domain, of which each has a half of its own by now."""
+
+    async def scenario() -> None:
+        rig = Rig()
+        front = Front(rig)
+        network(rig, racks(a="n0 n1 n2 n3"))
+        for name in "gh":
+            rig.group(name, minimum=2, topology=hard(1))
+            for at in range(2):
+                member(rig, f"{name}-{at}", group=name)
+        await rig.cycle()
+        names = ("g-0", "g-1", "h-0", "h-1")
+        assert len(set(front.kinds(*names))) == 1
+        halves = [" ".join(rig.place(f"{name}-{at}") for at in range(2)) for name in "gh"]
+        rig.see("hypernodes", *racks(a=halves[0], b=halves[1]))
+        g, h = (rig.member(f"{name}-0") for name in "gh")
+        assert not rig.cache.reservations.change_places(g.pod.uid, h.pod.uid, now=0.0)
+        await rig.cycle()
+        assert front.kinds(*names) == [0] * 4
+        assert [" ".join(rig.place(f"{n}-{at}") for at in range(2)) for n in "gh"] == halves
+
+    run(scenario())
+
+
+def test_a_hyper_node_that_keeps_its_name_and_has_other_nodes_is_another_class() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig, racks(a="n0 n1"))
+        rig.group("g", minimum=2, topology=hard(1))
+        for at in range(2):
+            member(rig, f"g-{at}")
+        await rig.cycle()
+        before = rig.member("g-0").exchange
+        rig.see("hypernodes", *racks(a="n4 n5", c="n0 n1"))
+        rig.group("h", minimum=2, topology=hard(1))
+        for at in range(2):
+            member(rig, f"h-{at}", group="h")
+        await rig.cycle()
+        assert {rig.place(f"h-{at}") for at in range(2)} == {"n4", "n5"}
+        assert rig.member("h-0").exchange != before == rig.member("g-0").exchange
+        g, h = (rig.member(f"{name}-0") for name in "gh")
+        assert not rig.cache.reservations.change_places(g.pod.uid, h.pod.uid, now=0.0)
+
+    run(scenario())
+
+
+def test_a_node_that_comes_to_another_rack_leaves_the_classes_of_the_others_alone() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        network(rig, racks(a="n0 n1", b="n9"))
+        rig.group("g", minimum=2, topology=hard(1))
+        for at in range(2):
+            member(rig, f"g-{at}")
+        await rig.cycle()
+        rig.node("n9")
+        g = [rig.member(f"g-{at}").pod.uid for at in range(2)]
+        assert rig.cache.reservations.change_places(*g, now=0.0)
 
     run(scenario())

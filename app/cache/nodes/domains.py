@@ -3,16 +3,20 @@
 Names and labels are followed one by one; which nodes lie below which HyperNode is worked out anew
 when one of them has changed, and the columns when the table has other rows. Without HyperNodes the
 domains are those that labels of nodes tell, if the configuration names some.
+
+A domain that gets other nodes is another *edition*: places given in the one before are of another
+class of exchange (:mod:`app.model.exchange`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from app.core.topology.by_labels import label_domains
 from app.core.topology.problems import Problem, problems
 from app.core.topology.tree import Tree
-from app.model.domains import CLUSTER, Domains, whole_cluster
+from app.model.domains import CLUSTER, DOMAIN_CLASS, Domains, whole_cluster
 from app.model.ids import NodeName
 from app.model.node import Node
 from app.model.resources import Rows
@@ -30,6 +34,13 @@ class NetworkTree:
         self._labels: tuple[str, ...] = ()
         self._domains: tuple[tuple[int, int, int], Domains] | None = None
         self._problems: tuple[tuple[int, int], Mapping[str, tuple[Problem, ...]]] | None = None
+        self._editions: dict[str, tuple[frozenset[NodeName], int]] = {}
+        self._made_so_far = 0
+        self.classes: frozenset[str] = frozenset()
+        """How the domains are called, as of the last time that they were made.
+
+        The same object until one of them has other nodes.
+        """
 
     @property
     def names(self) -> Collection[str]:
@@ -69,8 +80,29 @@ class NetworkTree:
         """The domains of the nodes of ``table``; the same object until something changes."""
         now = (self._tree.changes, self._changes, table.generation)
         if self._domains is None or self._domains[0] != now:
-            self._domains = now, self._made(table)
+            self._domains = now, self._edited(self._made(table), table)
         return self._domains[1]
+
+    def knows(self, classes: Collection[str]) -> bool:
+        """Whether all domains among these classes of exchange have the same nodes still."""
+        return all(not name.startswith(DOMAIN_CLASS) or name in self.classes for name in classes)
+
+    def _edited(self, made: Domains, table: NodeTable) -> Domains:
+        """``made`` with the editions of domains that have been there before, or new ones."""
+        before, self._editions = self._editions, {}
+        names = [node.name for node in table.nodes]
+        for at, name in enumerate(made.names[:-1]):
+            nodes = frozenset(names[row] for row in made.rows_of(at))
+            known = before.get(name)
+            edition = known[1] if known and known[0] == nodes else self._made_so_far
+            self._editions[name] = nodes, edition
+        self._made_so_far += 1
+        editions = (*(edition for _, edition in self._editions.values()), 0)
+        found = replace(made, editions=editions)
+        classes = frozenset(found.domain(at).called for at in range(len(found) - 1))
+        if classes != self.classes:
+            self.classes = classes
+        return found
 
     def problems(self) -> Mapping[str, tuple[Problem, ...]]:
         """What is wrong with HyperNodes, by name; the same object until something changes."""

@@ -14,12 +14,13 @@ from app.cache.gangs.members import Member, MemberState, Stage, may_change
 from app.cache.gangs.registry import Registry
 from app.cache.gangs.story import Stimulus
 from app.cache.neighbours.rules import Rules
+from app.cache.nodes.domains import NetworkTree
 from app.cache.nodes.numa import NumaUsage
 from app.cache.nodes.usage import NodeUsage
 from app.cache.reserved.kept_slots import KeptSlots
 from app.cache.reserved.losses import Losses
 from app.model.decision import DecisionKind
-from app.model.exchange import Exchange
+from app.model.exchange import NO_EXCHANGE, Exchange
 from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.numa import NumaNeed
 from app.model.plan import GangPlacement
@@ -38,6 +39,7 @@ class Reservations:
         registry: Registry,
         members: Mapping[PodUid, Member],
         rules: Rules,
+        network: NetworkTree,
         slots: KeptSlots,
         losses: Losses,
     ) -> None:
@@ -49,6 +51,7 @@ class Reservations:
         self._registry = registry
         self._members = members
         self._rules = rules
+        self._network = network
         self._slots = slots
         self._losses = losses
 
@@ -198,9 +201,12 @@ class Reservations:
     def exchange_of(self, member: Member) -> Exchange:
         """The class of the member's place as things are now.
 
-        Among the members of its gang only, while some rule says which pods may be beside which.
+        Among the members of its gang only, while some rule says which pods may be beside which. A
+        place inside a domain that has other nodes by now is exchanged with no other.
         """
         mine = member.exchange_class
+        if not self._network.knows(mine.inside or ()):
+            return NO_EXCHANGE
         return mine.within(member.group) if self._rules.are_between_pods else mine
 
     def _may_exchange(self, member: Member, other: Member) -> bool:

@@ -21,7 +21,7 @@ from app.model.resources import Matrix, Vector
 Places = Callable[[Task], Counts]
 """How many such members each node takes, shape (N,)."""
 
-_Kind = tuple[int, NodeName]
+_Alike = tuple[int, NodeName]
 """What members alike have in common: the identity of their shape, and their pin."""
 
 
@@ -32,7 +32,7 @@ def sums_asked(
 
     Nothing where all are of one shape: their places say more.
     """
-    one_of = {_kind(task): task for task in tasks}
+    one_of = {_alike(task): task for task in tasks}
     if len(one_of) < 2 or least < 1:
         return
     takes_any = np.logical_or.reduce([places(task) > 0 for task in one_of.values()])
@@ -66,9 +66,9 @@ def parts_asked(
 
 def _of_each(units: Sequence[Unit], *, room: Matrix, places: Places) -> Iterator[Measure]:
     """What each of ``units`` needs at least."""
-    one_of = {_kind(task): task for unit in units for task in unit.tasks}
+    one_of = {_alike(task): task for unit in units for task in unit.tasks}
     takes = {kind: places(task) for kind, task in one_of.items()}
-    counts = [Counter(_kind(task) for task in unit.tasks) for unit in units]
+    counts = [Counter(_alike(task) for task in unit.tasks) for unit in units]
     for kind, there in takes.items():
         spare = [len(unit.tasks) - unit.lacks for unit in units]
         least = min(of[kind] - more for of, more in zip(counts, spare, strict=True))
@@ -95,5 +95,5 @@ def _least(tasks: Sequence[Task], count: int) -> Vector:
     return least
 
 
-def _kind(task: Task) -> _Kind:
+def _alike(task: Task) -> _Alike:
     return id(task.shape), task.pinned

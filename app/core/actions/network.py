@@ -190,7 +190,7 @@ class DomainSearch:
         return None if at is None else self._domain(at)
 
     def _domain(self, at: int) -> Domain:
-        return Domain(self.among.names[at], self.among.rows_of(at))
+        return self.among.domain(at)
 
     def refusal(self) -> Refusal:
         """Why no domain takes the members, and whether one would if nothing ran there."""

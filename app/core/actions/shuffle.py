@@ -176,7 +176,7 @@ class _Round:
             allowed = np.flatnonzero(among.allowed(highest, np.unique(running.nodes[held])))
             if not len(allowed):
                 return None
-            found.append(Domain(among.names[allowed[-1]], among.rows_of(int(allowed[-1]))))
+            found.append(among.domain(int(allowed[-1])))
         return found
 
     def _victim(self, at: int) -> VictimPod:

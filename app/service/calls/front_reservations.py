@@ -54,6 +54,8 @@ class FrontReservations:
     _last_kind: int = 0
     _rules: bool = False
     """Whether there were rules about other pods when kinds were told last."""
+    _classes: frozenset[str] = frozenset()
+    """The domains of the network, as classes of exchange, when kinds were told last."""
 
     def __post_init__(self) -> None:
         self.cache.node_usage.moved.append(self._note)
@@ -105,9 +107,13 @@ class FrontReservations:
         return known if known is not None and known.number <= told.by else None
 
     def _follow_rules(self) -> None:
-        """With the first one that comes, and the last that goes, others are alike."""
-        if self._rules is not self.cache.rules.are_between_pods:
-            self._rules = not self._rules
+        """With the first one that comes, and the last that goes, others are alike.
+
+        So it is when domains of the network get other nodes.
+        """
+        rules, classes = self.cache.rules.are_between_pods, self.cache.network.classes
+        if self._rules is not rules or self._classes is not classes:
+            self._rules, self._classes = rules, classes
             self._noted.update(self._known)
 
     def _compare(self, uid: PodUid, change: PlaceChanges) -> None:

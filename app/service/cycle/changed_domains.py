@@ -17,6 +17,8 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.views import nodes_of, places_of, topology_of
 from app.core.topology.relations import Lie
 from app.model.domains import Domains
+from app.model.eviction import PipelinedPlace
+from app.model.ids import GroupKey
 from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.plan import Placement
 from app.model.resources import Mask
@@ -24,12 +26,18 @@ from app.model.topology import GroupTerm, NetworkTopology
 from app.service.cycle.cool_down import leave_domain
 from app.service.cycle.evictions import Evictions
 
+GivenPlace = Placement | PipelinedPlace
+
 APART: Final = "its places are in no common domain of the network any more"
 
 
 @dataclass(slots=True, eq=False)
 class GiveBackTorn:
-    """Looks at what is reserved, or about to be, whenever the domains have changed."""
+    """Looks at what is reserved, or about to be, whenever the domains have changed.
+
+    After each batch of events, so no member is bound to a place that has left its domain, and
+    before each cycle.
+    """
 
     cache: ClusterCache
     evictions: Evictions
@@ -37,27 +45,43 @@ class GiveBackTorn:
 
     def give_back(self, now: float) -> None:
         """Release every gang that is not inside the domains that it asks for."""
-        usage = self.cache.node_usage
-        domains = self.cache.network.domains(usage.table())
+        asking = [each for each in self.cache.registry.reserved.values() if _asks(each)]
+        begun = [each for each in self.evictions.under_way() if each.waits]
+        if not (asking or begun):
+            return
+        domains = self._domains()
         if domains is self._seen:
             return
         self._seen = domains
-        for group in list(self.cache.registry.reserved.values()):
+        for group in asking:
             if self._is_torn(group, domains):
                 leave_domain(self.cache, group)
-        for begun in self.evictions.under_way():
-            preemptor = self.cache.groups.get(begun.intent.preemptor)
-            if preemptor is None or not begun.waits:
+        for each in begun:
+            preemptor = self.cache.groups.get(each.intent.preemptor)
+            if preemptor is None:
                 continue
-            if self._is_torn(preemptor, domains, self.cache.pipelined.placements(begun.name)):
-                self.evictions.give_up(begun, APART, now=now)
+            if self._is_torn(preemptor, domains, self.cache.pipelined.placements(each.name)):
+                self.evictions.give_up(each, APART, now=now)
 
-    def _is_torn(self, group: Group, domains: Domains, to_come: Iterable[Placement] = ()) -> bool:
+    def tears(
+        self, key: GroupKey, places: Iterable[GivenPlace], *, planned_on: Domains | None
+    ) -> bool:
+        """Whether ``places`` that were chosen by these domains lie too far apart by now."""
+        domains = self._domains()
+        group = self.cache.groups.get(key)
+        if group is None or domains is planned_on:
+            return False
+        return self._is_torn(group, domains, places)
+
+    def _domains(self) -> Domains:
+        return self.cache.network.domains(self.cache.node_usage.table())
+
+    def _is_torn(self, group: Group, domains: Domains, to_come: Iterable[GivenPlace] = ()) -> bool:
+        if not _asks(group):
+            return False
         of_policies = {policy.name: policy.topology for policy in group.sub_groups}
         topology = topology_of(group)
         affinity = group.pod_group.affinity if group.pod_group is not None else None
-        if topology is None and affinity is None and not any(of_policies.values()):
-            return False
         usage = self.cache.node_usage
         index = usage.table().index
         rows: set[int] = set()
@@ -106,6 +130,14 @@ class GiveBackTorn:
             return other.namespace == namespace
         known = self.cache.namespaces.get(other.namespace)
         return term.namespaces.matches(known.labels if known is not None else {})
+
+
+def _asks(group: Group) -> bool:
+    """Whether the group or a part of it asks for something of the network."""
+    if group.pod_group is not None and group.pod_group.affinity is not None:
+        return True
+    parts = any(policy.topology is not None for policy in group.sub_groups)
+    return parts or topology_of(group) is not None
 
 
 def holds(domains: Domains, asked: NetworkTopology, rows: Collection[int]) -> bool:

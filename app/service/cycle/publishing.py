@@ -1,8 +1,9 @@
 """Making a plan true: what of it still holds, and which parts are told of it.
 
 A plan is made on a snapshot, and the cluster goes on while that takes. So every gang is checked
-against the live cluster: that its PodGroup asks for the same still, that the nodes have room, and,
-when there may be less of it by now (:mod:`app.service.cycle.snapshot_token`), that queues and
+against the live cluster: that its PodGroup asks for the same still, that some domain of the network
+has all its nodes if it needs that, that the nodes have room, and, when there may be less of it by
+now (:mod:`app.service.cycle.snapshot_token`), that queues and
 namespaces may hold what was decided (:mod:`app.core.confirm`).
 
 A gang that is refused here is planned anew at once. One to which this happens again and again lets
@@ -24,6 +25,7 @@ from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
 from app.service.configuration import Configuration
 from app.service.cycle.bearable_plans import unbearable
+from app.service.cycle.changed_domains import APART, GiveBackTorn
 from app.service.cycle.cool_down import start_cool_down
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.evictions import Evictions
@@ -53,6 +55,7 @@ class Publisher:
     expiry: Expiry
     evictions: Evictions
     asked_victims: AskedVictims
+    torn: GiveBackTorn
     log: CycleLog
     limits: Limits
     told: list[Published] = field(default_factory=list)
@@ -99,7 +102,8 @@ class Publisher:
             if not self.asked_victims.may_go(each, now=now):
                 metrics.EVICTION_PLANS.labels(each.action, "asked").inc()
                 continue
-            why = unbearable(each, gang, self.cache)
+            apart = self.torn.tears(each.preemptor, each.places, planned_on=snapshot.domains)
+            why = APART if apart else unbearable(each, gang, self.cache)
             if why:
                 log.info("evictions dropped", extra={"group": each.preemptor, "why": why})
                 metrics.EVICTION_PLANS.labels(each.action, "dropped").inc()
@@ -166,7 +170,10 @@ class Publisher:
             placed=tuple(
                 p
                 for p in plan.placed
-                if p.gang in pending and p.gang not in begun and asks_like_then(p.gang)
+                if p.gang in pending
+                and p.gang not in begun
+                and asks_like_then(p.gang)
+                and not self.torn.tears(p.gang, p.placements, planned_on=snapshot.domains)
             ),
         )
 
