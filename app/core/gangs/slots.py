@@ -12,8 +12,9 @@ Members that exist but cannot be placed (terminating, failed, held by a foreign 
 missing: no room is kept for them, unless another one is awaited in the stead of one that the gang
 has lost (:attr:`app.model.gang.Counts.lost`). Nor is room kept again for members that did not come
 while it was kept, nor for a gang that lacks more of them than all nodes take: ``minMember`` is any
-32-bit number, and a slot is an object. Nor for a gang that lacks whole sub-groups: only the labels
-of members that exist tell in which they are.
+32-bit number, and a slot is an object. Nor for a gang that lacks whole sub-groups, or for members
+of sub-groups that ask for a domain of the network: only the labels of members that exist tell in
+which sub-group they are.
 """
 
 from collections import Counter
@@ -130,7 +131,17 @@ def _missing(gang: Gang, snapshot: Snapshot) -> dict[str, int]:
     missing = _count_missing(gang, lacking)
     if not 0 < missing <= max(int(snapshot.total[PODS_COLUMN]), SMALL):
         return {}
-    return _by_role(gang, lacking, missing)
+    found = _by_role(gang, lacking, missing)
+    return {} if _may_need_domains(gang, found) else found
+
+
+def _may_need_domains(gang: Gang, missing: Mapping[str, int]) -> bool:
+    """Whether members of these roles may be of a sub-group that asks for a domain.
+
+    The policies of a vcjob are called as its tasks, which are the roles.
+    """
+    asking = {policy.name for policy in gang.sub_groups if policy.topology is not None}
+    return bool(asking & missing.keys() or asking - gang.role_replicas.keys())
 
 
 def _shape_of(role: str, gang: Gang) -> PodShape:

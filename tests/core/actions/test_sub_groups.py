@@ -24,6 +24,7 @@ from tests.core.actions.rigs import (
     sized,
 )
 from tests.core.placement.rigs import HOST, app_is
+from tests.topology import SOFT
 
 
 def of(number: int | str) -> SubGroup:
@@ -189,6 +190,19 @@ def test_room_is_kept_for_missing_members_where_no_sub_group_has_to_be_whole() -
     outcome = cycle(gang, nodes=cores(5))
     assert outcome.nodes("g") == {"g-0": "n0", "g-1": "n0", "#0": "n0", "#1": "n0", "#2": "n0"}
     assert cycle(gang, nodes=cores(4)).order == []
+
+
+def test_no_room_is_kept_for_missing_members_whose_sub_groups_ask_for_a_domain() -> None:
+    """Nothing tells which of them have to be together."""
+    gang = replace(parted("", size=2, minimum=4, waiting=()), role_shapes={"s": sized(1)})
+    gang = replace(gang, role_replicas={"s": 4}, counts=Counts())
+    assert len(cycle(gang, nodes=cores(5)).nodes("g")) == 4
+    policy = replace(gang.sub_groups[0], topology=SOFT)
+    assert cycle(replace(gang, sub_groups=(policy,)), nodes=cores(5)).order == []
+    other = replace(policy, name="other")
+    assert cycle(replace(gang, sub_groups=(other,)), nodes=cores(5)).order == []
+    both = replace(gang, sub_groups=(other,), role_replicas={"s": 4, "other": 0})
+    assert len(cycle(both, nodes=cores(5)).nodes("g")) == 4
 
 
 def test_members_that_request_nothing_are_part_of_their_sub_group() -> None:

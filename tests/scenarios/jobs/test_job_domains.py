@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clusters import workloads
+from tests.clusters import nodes, workloads
 from tests.clusters.client import Objects
 from tests.clusters.resources import HYPER_NODES, JOBS, PODS
 from tests.scenarios.jobs.ground import Ground, ground
@@ -27,14 +27,15 @@ def tier(ground: Ground) -> Iterator[str]:
     for rack, seats in RACKS.items():
         for seat in seats:
             ground.add_seat(seat)
-        nodes = [node_of(ground, seat) for seat in seats]
+        inside = [node_of(ground, seat) for seat in seats]
         rack_object = workloads.hyper_node(
-            f"{ground.name}-{rack}", 1, "Node", nodes, tier_name=name
+            f"{ground.name}-{rack}", 1, "Node", inside, tier_name=name
         )
         ground.api.create(rack_object, resource=HYPER_NODES)
     yield name
-    for rack in RACKS:
+    for rack, seats in RACKS.items():
         ground.api.delete(HYPER_NODES, f"{ground.name}-{rack}")
+        nodes.delete(ground.api, [node_of(ground, seat) for seat in seats])
 
 
 def node_of(ground: Ground, seat: str) -> str:
