@@ -105,6 +105,16 @@ class Place:
             what="the extender knows the nodes",
         )
 
+    def drop_node(self, name: str) -> None:
+        """Delete a Node object that was added here."""
+        nodes.delete(self.api, [name])
+        self._nodes.remove(name)
+        wait_until(
+            lambda: name not in self.cluster.extender.get("/debug/snapshot")["nodes"],
+            timeout_s=_WAIT_S,
+            what="the extender knows that the node is gone",
+        )
+
     def add_hyper_node(self, name: str, tier: int, *members: str, tier_name: str = "") -> str:
         """A HyperNode of nodes or of HyperNodes; its name gets the place's in front."""
         full = f"{self.name}-{name}"

@@ -78,6 +78,38 @@ def test_the_member_of_a_lost_node_is_replaced_inside_its_rack(place: Place) -> 
     assert racks.rows() == [0, 1]
 
 
+def test_the_member_of_a_node_that_is_deleted_is_replaced_inside_its_rack(place: Place) -> None:
+    """Its pod goes by force, as its node cannot tell that it has ended."""
+    racks = Racks(place, 2, full=[1])
+    place.wait_bound("g", 2)
+    assert racks.rows() == [0, 2]
+    place.delete_pod("other-1")
+    [lost] = [p for p in place.bound("g") if workloads.node_of(p) == racks.nodes[2]]
+    place.drop_node(racks.nodes[2])
+    name = lost["metadata"]["name"]
+    place.delete_pod(name)
+    place.submit_one(workloads.pod(name, group="g"))
+    place.wait_bound("g", 2)
+    assert racks.rows() == [0, 1]
+
+
+def test_no_member_leaves_its_rack_when_a_deleted_node_has_left_no_room_there(
+    place: Place,
+) -> None:
+    racks = Racks(place, 2, full=[1])
+    place.wait_bound("g", 2)
+    [lost] = [p for p in place.bound("g") if workloads.node_of(p) == racks.nodes[2]]
+    place.drop_node(racks.nodes[2])
+    name = lost["metadata"]["name"]
+    place.delete_pod(name)
+    place.submit_one(workloads.pod(name, group="g"))
+    place.wait_summary("g", "no domain of tier <= 1 has room for 1 pod of cpu 1")
+    assert racks.rows() == [0]
+    place.delete_pod("other-1")
+    place.wait_bound("g", 2)
+    assert racks.rows() == [0, 1]
+
+
 def test_a_rack_that_cannot_hold_the_lost_member_is_told_of_with_numbers(place: Place) -> None:
     """The other rack is empty, and no member goes there."""
     racks = Racks(place, 2, full=[1])
