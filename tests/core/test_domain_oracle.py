@@ -211,17 +211,21 @@ def whole_parts(network: Network, name: str, *, size: int, tier: int) -> int:
 @examples(60)
 @given(
     networks(most=32),
-    st.integers(1, 5),
-    st.integers(1, 4),
+    st.tuples(st.integers(1, 5), st.integers(1, 4)),
     st.tuples(st.integers(1, 3), st.integers(1, 4)),
+    st.booleans(),
 )
 def test_sub_groups_find_domains_inside_that_of_the_gang_whenever_they_exist(
-    network: Network, count: int, size: int, tiers: tuple[int, int]
+    network: Network, counts: tuple[int, int], tiers: tuple[int, int], told: bool
 ) -> None:
+    """``told``: the policy says how many have to be whole; else that follows from the minimum."""
+    count, size = counts
     sub_tier, tier = (min(each, network.tier_of[CLUSTER] - 1) for each in tiers)
     waiting = members("g", size * count)
     of = {task.uid: SubGroup("s", str(at // size)) for at, task in enumerate(waiting)}
-    policy = SubGroupPolicy("s", keys=("k",), size=size, least=count, topology=hard(sub_tier))
+    policy = SubGroupPolicy(
+        "s", keys=("k",), size=size, least=count * told, topology=hard(sub_tier)
+    )
     gang = make_gang(
         "g",
         waiting=waiting,
@@ -236,9 +240,9 @@ def test_sub_groups_find_domains_inside_that_of_the_gang_whenever_they_exist(
     }
     outcome = network.plan(gang)
     check(network, outcome, possible=possible, tier=tier)
-    lowest = min(network.tier_of.values())
-    if not outcome.nodes("g") and outcome.refusal("g").cause is Cause.NO_DOMAIN:
-        assert (outcome.refusal("g").never is Never.DOMAINS) == (lowest <= min(sub_tier, tier))
+    has_tiers = min(network.tier_of.values()) <= min(sub_tier, tier)
+    if not outcome.nodes("g") and outcome.refusal("g").cause is Cause.NO_DOMAIN and has_tiers:
+        assert outcome.refusal("g").never is Never.DOMAINS
     parts: dict[SubGroup, set[str]] = {}
     for name, node in outcome.nodes("g").items():
         parts.setdefault(of[PodUid(f"uid-{name}")], set()).add(node)
@@ -288,10 +292,12 @@ def left_after(
         )
     ),
     st.tuples(st.integers(1, 3), st.integers(1, 4)),
+    st.booleans(),
 )
 def test_sub_groups_of_several_shapes_find_domains_whenever_they_exist(
-    network: Network, parts: list[list[int]], tiers: tuple[int, int]
+    network: Network, parts: list[list[int]], tiers: tuple[int, int], told: bool
 ) -> None:
+    """``told``: the policy says how many have to be whole; else that follows from the minimum."""
     sub_tier, tier = (min(each, network.tier_of[CLUSTER] - 1) for each in tiers)
     waiting, of = [], {}
     for number, sizes in enumerate(parts):
@@ -300,7 +306,7 @@ def test_sub_groups_of_several_shapes_find_domains_whenever_they_exist(
             waiting.append(task)
             of[task.uid] = SubGroup("s", str(number))
     policy = SubGroupPolicy(
-        "s", keys=("k",), size=len(parts[0]), least=len(parts), topology=hard(sub_tier)
+        "s", keys=("k",), size=len(parts[0]), least=len(parts) * told, topology=hard(sub_tier)
     )
     gang = make_gang(
         "g",

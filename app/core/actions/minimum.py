@@ -30,6 +30,7 @@ from app.core.actions.sub_groups import UnitAttempt, beyond_pieces
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.gangs.task_topology import tells_tasks_apart
+from app.core.gangs.units import units, whole_by_then
 from app.core.victims.packing import Steps as SearchSteps
 from app.model.domains import Domain
 from app.model.gang import Gang, Task
@@ -62,7 +63,7 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     tasks = need.needed_first(_in_order(cycle, backlog, extra))
     if is_spread(gang):
         return (yield from _place_spread(cycle, backlog, tasks, need=need))
-    members = network.Members(gang, tasks, need.members, need.roles, policies=need.policies)
+    members = _members(cycle, gang, tasks, need)
     refusal = beyond_pieces(cycle, members) if need.policies else None
     if refusal is not None:
         cycle.refuse(gang, refusal)
@@ -87,6 +88,14 @@ def place_minimum(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]
     wanted = tasks[: need.members]
     cycle.refuse(gang, refusals.of_minimum(cycle, gang, failure, wanted=wanted))
     return False
+
+
+def _members(cycle: Cycle, gang: Gang, tasks: Sequence[Task], need: Need) -> network.Members:
+    """What the minimum takes; ``need`` is told which sub-groups are whole then in any case."""
+    if gang.sub_groups:
+        waiting = units(gang, cycle.ledger.gang(gang), tasks)
+        need.policies = dict(whole_by_then(waiting, tasks, need.members) | Counter(need.policies))
+    return network.Members(gang, tasks, need.members, need.roles, policies=need.policies)
 
 
 def _place_in_domain(

@@ -54,6 +54,26 @@ def units(gang: Gang, account: GangAccount, tasks: Sequence[Task]) -> list[Unit]
     return [*needed, *others, *(Unit((task,)) for task in tasks if task not in parted)]
 
 
+def whole_by_then(waiting: Sequence[Unit], tasks: Sequence[Task], count: int) -> Counter[str]:
+    """How many sub-groups of each policy are whole at least once so many ``tasks`` have places.
+
+    ``waiting`` are the units of these tasks.
+    """
+    sizes: dict[str, list[int]] = {}
+    for unit in waiting:
+        if unit.sub_group is not None:
+            sizes.setdefault(unit.sub_group.policy, []).append(len(unit.tasks))
+    found: Counter[str] = Counter()
+    for policy, largest in sizes.items():
+        left = count - (len(tasks) - sum(largest))
+        for size in sorted(largest, reverse=True):
+            if left <= 0:
+                break
+            left -= size
+            found[policy] += 1
+    return found
+
+
 def goes_alone(gang: Gang, account: GangAccount, task: Task) -> bool:
     """Whether ``task`` is of use by itself: it has no sub-group, or one that is whole."""
     sub_group = gang.sub_group_of.get(task.uid)
