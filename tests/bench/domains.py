@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from app.core.planner import plan
 from app.model.domains import CLUSTER, Domains
 from app.model.gang import Gang, Task
 from app.model.node import Node
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.topology import HyperNode, NetworkTopology
 from tests.bench.planner import machine, table_of
-from tests.builders import make_gang
-from tests.core.actions.rigs import cores, cycle, members, sized
+from tests.builders import make_gang, make_snapshot
+from tests.core.actions.rigs import cores, cycle, members, policies, sized
 from tests.topology import SOFT, hard, make_domains, racks, zone
 
 GANGS = 200
@@ -205,6 +206,70 @@ PARTED = [
 ]
 
 
+LARGE_NODES = 5000
+LARGE_ROUNDS = 7
+LARGE_COLUMNS = ("gangs", "pods", "tier <=", "placed", "median ms", "most")
+
+
+@dataclass(frozen=True)
+class Large:
+    """So many gangs of so many pods of one core, each in a domain up to that tier."""
+
+    gangs: int
+    pods: int
+    tier: int
+
+    def row(self) -> Sequence[str]:
+        """What planning all of them takes."""
+        die, took, placed = random.Random(1), [], 0
+        nodes = cores(*(die.randrange(MOST_CORES // 2, MOST_CORES + 1) for _ in range(LARGE_NODES)))
+        domains = make_domains(nodes, three_tiers(LARGE_NODES))
+        by = policies((("priority", "gang"), ("predicates", "network-topology-aware")))
+        for _ in range(LARGE_ROUNDS):
+            shape = sized(1)
+            gangs = [
+                make_gang(
+                    f"g{at}",
+                    waiting=members(f"g{at}", self.pods, shape=shape),
+                    topology=hard(self.tier),
+                )
+                for at in range(self.gangs)
+            ]
+            snapshot = make_snapshot(nodes=nodes, gangs=tuple(gangs), domains=domains)
+            began = process_time()
+            found = plan(snapshot, by, now=0.0, shapes=None)
+            took.append(1000 * (process_time() - began))
+            placed = len(found.placed)
+        return (
+            str(self.gangs),
+            str(self.pods),
+            str(self.tier),
+            str(placed),
+            f"{median(took):.0f}",
+            f"{max(took):.0f}",
+        )
+
+
+def three_tiers(nodes: int) -> tuple[HyperNode, ...]:
+    """Racks of 16, rows of 16 racks, and halls of four rows."""
+    of_racks = {
+        f"r{at}": " ".join(f"n{row}" for row in range(16 * at, min(16 * at + 16, nodes)))
+        for at in range(-(-nodes // 16))
+    }
+    rows = [
+        zone(f"row{at}", *(r for r in of_racks if int(r[1:]) // 16 == at))
+        for at in range(-(-len(of_racks) // 16))
+    ]
+    halls = [
+        zone(f"hall{at}", *(f"row{k}" for k in range(4 * at, min(4 * at + 4, len(rows)))), tier=3)
+        for at in range(-(-len(rows) // 4))
+    ]
+    return (*racks(**of_racks), *rows, *halls)
+
+
+LARGE = (Large(1, 512, 3), Large(1, 512, 2), Large(100, 32, 1))
+
+
 def main() -> None:
     """Measure and print."""
     console = Console(width=110)
@@ -217,6 +282,10 @@ def main() -> None:
     table = table_of(title, *PARTED_COLUMNS)
     for parted in PARTED:
         table.add_row(*parted.row())
+    console.print(table)
+    table = table_of(f"Large plans on {LARGE_NODES} nodes in three tiers", *LARGE_COLUMNS)
+    for large in LARGE:
+        table.add_row(*large.row())
     console.print(table)
 
 

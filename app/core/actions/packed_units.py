@@ -3,8 +3,9 @@
 Sub-groups that are placed one after the other, each where it fits best, may leave gaps that are too
 small for the last ones. Here it is searched which sub-group goes into which domain, and members are
 packed exactly (:mod:`app.core.victims.packing`). A sub-group of which more members wait than it
-lacks takes the first ones. The search is bounded: of many sub-groups, or on many nodes, there is
-none, and it may end without an answer.
+lacks takes the first ones. The search is bounded and may end without an answer. Of many sub-groups,
+or on many nodes, there is none: each is packed by itself, the largest first, into the best domain
+that has room for it.
 """
 
 from collections import Counter
@@ -27,12 +28,15 @@ from app.model.domains import Domain
 from app.model.gang import Task
 from app.model.ids import NodeName
 from app.model.parts import SubGroup
+from app.model.resources import Rows
 
 STEPS: Final = 20_000
 """Steps of the search for one gang: some hundred milliseconds at most."""
 _CHOICE: Final = 50
 """So many of them it costs to choose a domain."""
 _MOST_UNITS: Final = 8
+_MOST_STEPS: Final = 400
+"""Steps of the search for a packing of one sub-group."""
 _MOST_PLACES: Final = 300
 """Kinds of members in their domains, times nodes: of more no packing is looked for."""
 
@@ -76,11 +80,13 @@ class PackedUnits(Attempt):
         cycle, gang = self.cycle, self.backlog.gang
         if not self.need.policies or len({id(task.shape) for task in self.tasks}) < 2:
             return
-        if self.steps.left <= 0 or sum(self.need.policies.values()) > _MOST_UNITS:
+        if self.steps.left <= 0:
             return
         yield
         choices, at = self._choices(), len(cycle.ledger.journal)
-        if not self._choose(choices, [], Counter(self.need.policies)):
+        lacking = Counter(self.need.policies)
+        found = lacking.total() <= _MOST_UNITS and self._choose(choices, [], lacking)
+        if not (found or self._place_each(choices, lacking)):
             return
         self.backlog.forget_failures()
         served = {entry.task for entry in cycle.ledger.placed_since(at)}
@@ -102,10 +108,13 @@ class PackedUnits(Attempt):
             if of is None or of.policy not in self.need.policies:
                 continue
             tasks = self.need.needed_first(list(unit.tasks))[: unit.lacks]
-            members = Members(gang, tasks, unit.lacks, sub_group=of)
-            domains = domains_for(self.cycle, members, of)
-            found.append(_Choice(of, tasks, domains))
+            found.append(_Choice(of, tasks, self._domains(of, tasks)))
         return found
+
+    def _domains(self, of: SubGroup, tasks: Sequence[Task]) -> Sequence[Domain | None]:
+        """The domains for these members of a sub-group, the best first."""
+        members = Members(self.backlog.gang, tasks, len(tasks), sub_group=of)
+        return domains_for(self.cycle, members, of)
 
     def _choose(
         self, choices: Sequence[_Choice], chosen: list[_Chosen], lacking: Counter[str]
@@ -130,12 +139,31 @@ class PackedUnits(Attempt):
         left = sum(other.sub_group.policy == policy for other in others)
         return left >= lacking[policy] and self._choose(others, chosen, lacking)
 
+    def _place_each(self, choices: Sequence[_Choice], lacking: Counter[str]) -> bool:
+        """Place so many sub-groups as policies lack, each by itself; whether that was possible."""
+        nothing = np.zeros(len(self.cycle.snapshot.axis), dtype=np.int64)
+        in_order = sorted(
+            choices, key=lambda each: -sum((t.request for t in each.tasks), nothing).max()
+        )
+        for choice in in_order:
+            policy = choice.sub_group.policy
+            if lacking[policy] > 0 and self._place_one(choice):
+                lacking -= Counter([policy])
+        return not +lacking
+
+    def _place_one(self, choice: _Choice) -> bool:
+        """Place a sub-group into the best domain that has room for it by now."""
+        for domain in self._domains(choice.sub_group, choice.tasks):
+            self.steps.left -= 2 * _CHOICE
+            if self.steps.left <= 0:
+                return False
+            if domain is not None and self._place([_Chosen(choice, domain)]):
+                return True
+        return False
+
     def _packed(self, chosen: Sequence[_Chosen]) -> list[int] | None:
         """A row for each of their members, in order; None: no packing is found."""
-        cycle = self.cycle
-        rows = cycle.within
-        if rows is None:
-            rows = np.arange(len(cycle.room), dtype=np.intp)
+        cycle, rows = self.cycle, self._rows(chosen)
         alike: dict[tuple[_Alike, str], list[int]] = {}
         wanted: list[Wanted] = []
         tasks = [(task, domain) for choice, domain in chosen for task in choice.tasks]
@@ -150,7 +178,10 @@ class PackedUnits(Attempt):
             if domain is not None:
                 mask &= np.isin(rows, domain.rows)
             wanted.append(Wanted(mask, task.request, len(positions)))
-        found = pack(cycle.room[rows], wanted, self.steps)
+        steps = Steps(min(self.steps.left, _MOST_STEPS if len(chosen) == 1 else STEPS))
+        before = steps.left
+        found = pack(cycle.room[rows], wanted, steps)
+        self.steps.left -= before - steps.left
         if isinstance(found, NotPacked):
             return None
         row_of = {
@@ -159,6 +190,14 @@ class PackedUnits(Attempt):
             for at, row in zip(positions, some, strict=True)
         }
         return [row_of[at] for at in range(len(tasks))]
+
+    def _rows(self, chosen: Sequence[_Chosen]) -> Rows:
+        """The rows of the nodes that they may be on together."""
+        cycle = self.cycle
+        rows = [domain.rows_within(cycle.within) for _, domain in chosen if domain is not None]
+        if len(rows) == len(chosen):
+            return np.unique(np.concatenate(rows))
+        return np.arange(len(cycle.room), dtype=np.intp) if cycle.within is None else cycle.within
 
     def _place(self, chosen: Sequence[_Chosen]) -> bool:
         """Place them all, if every limit and rule allows that; whether it does."""

@@ -72,6 +72,29 @@ def test_sixteen_sub_groups_on_a_thousand_nodes_are_told_by_sums_that_they_do_no
     assert len(cycle(fewer, nodes=nodes, domains=domains).nodes("g")) == 15 * 16
 
 
+def test_of_many_sub_groups_each_is_packed_where_member_by_member_leaves_gaps() -> None:
+    """Ten racks of ten cores, each for two members of two cores and two of three."""
+    nodes = cores(*(size for at in range(10) for size in ((5, 5), (4, 6), (3, 7))[at % 3]))
+    tree = racks(**{f"r{at}": f"n{2 * at} n{2 * at + 1}" for at in range(10)})
+    kinds = {cpu: sized(cpu) for cpu in (2, 3)}
+    waiting = [
+        task
+        for number in range(10)
+        for cpu, shape in kinds.items()
+        for task in members(f"g-{number}-{cpu}", 2, shape=shape, role=f"r{cpu}")
+    ]
+    of = {task.uid: SubGroup("s", str(at // 4)) for at, task in enumerate(waiting)}
+    gang = make_gang(
+        "g",
+        waiting=tuple(waiting),
+        sub_groups=(SubGroupPolicy("s", keys=("k",), size=4, least=10, topology=hard(1)),),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+    outcome = cycle(gang, nodes=nodes, domains=make_domains(nodes, tree))
+    assert len(outcome.nodes("g")) == 40
+
+
 def test_the_search_is_over_after_so_many_steps() -> None:
     nodes = cores(*(4 for _ in range(32)))
     names = [f"n{at}" for at in range(32)]
