@@ -304,7 +304,7 @@ def test_a_gang_in_parts_has(place: Place, name: str) -> None:
 PARTED_TOO_SMALL = {
     "no rack has room for any part": (
         Case(2, 4, hard(1), dict.fromkeys(range(8), 6), part=1, least=2, of_part=hard(1)),
-        "no domain of tier <= 1 has room for 2 pods of cpu 4",
+        "no domain of tier <= 1 has room for 1 pod of cpu 4",
     ),
     "every rack has room for one part only": (
         Case(2, 4, hard(1), {0: 6, 2: 6, 4: 6, 6: 6}, part=1, least=2, of_part=hard(1)),
@@ -312,7 +312,7 @@ PARTED_TOO_SMALL = {
     ),
     "the row has room in pieces for pods and no rack has any for a part": (
         Case(4, 4, hard(2), {0: 6, 2: 6, 4: 6, 6: 6}, part=2, least=2, of_part=hard(1)),
-        "no domain of tier <= 2 has room for 4 pods of cpu 4",
+        "no domain of tier <= 1 has room for 2 pods of cpu 4",
     ),
     "a part of a soft gang finds no rack": (
         Case(4, 4, SOFT, {0: 6, 2: 6, 4: 6, 6: 6}, part=2, least=2, of_part=hard(1)),
