@@ -64,7 +64,7 @@ def racks_of_partitions(ground: Ground, pods: Objects) -> Mapping[str, set[str]]
     """The racks of the bound pods that stay, by partition; "" is none of the racks."""
     rack_of = {node_of(ground, seat): rack for rack, seats in RACKS.items() for seat in seats}
     found: dict[str, set[str]] = defaultdict(set)
-    for pod in workloads.bound(pod for pod in pods if not workloads.is_leaving(pod)):
+    for pod in workloads.bound([pod for pod in pods if not workloads.is_leaving(pod)]):
         found[pod["metadata"]["labels"][PARTITION]].add(rack_of.get(workloads.node_of(pod), ""))
     return found
 
