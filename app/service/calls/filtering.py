@@ -19,9 +19,8 @@ the planned one's place, both as far as the class of the place allows (:mod:`app
 else it waits for a better sample. kube-scheduler goes through the nodes in turn: samples that lack
 the node in a row are a veto once they name as many nodes as there are. So it is with a pod that
 must be spread: its node may be missing only because others of its kind have not come to theirs yet.
-A pod whose place is exchanged with no other is nominated, so that its node is looked at first.
-Until kube-scheduler can know that, samples say less: other pods come between, and with three that
-take turns each may begin at the same nodes every time. So three times as many names are a veto.
+A pod whose place is exchanged with no other is nominated. Until kube-scheduler can know that, three
+times as many names are a veto: with pods that take turns, each may begin at the same nodes always.
 """
 
 from collections.abc import Callable, Collection, Sequence
