@@ -29,6 +29,7 @@ IN_WORDS = {
     "scheduler_conf": "Volcano's",
     "leader_identity": "the host name",
     "enabled_admission": "all",
+    "token_audience": "the API server",
 }
 
 
