@@ -1,11 +1,10 @@
-"""What commands that start a process have in common: options, and how they are read and refused."""
+"""What commands that start a process have in common: how options are read and refused."""
 
 import os
 import signal
 import socket
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -17,27 +16,6 @@ if TYPE_CHECKING:
     from app.main.serving.server import Bind
 
 Switch = Literal["true", "false"]
-KubeconfigPath = Annotated[
-    Path | None, typer.Option(help="Path of a kubeconfig; in a pod its service account.")
-]
-SchedulerConf = Annotated[
-    Path | None,
-    typer.Option(help="volcano-scheduler.conf; reloaded when it changes. (default: Volcano's)"),
-]
-SchedulerNames = Annotated[
-    str | None, typer.Option(help="Scheduler names that are ours, comma separated.")
-]
-DefaultQueue = Annotated[
-    str | None,
-    typer.Option(help="Queue of single pods that name none; made when missing."),
-]
-HomeNamespace = Annotated[
-    str | None, typer.Option(help="Namespace of Pumice: evictions are noted there.")
-]
-Qps = Annotated[float | None, typer.Option(help="Requests a second.")]
-Burst = Annotated[int | None, typer.Option(help="Requests at once.")]
-LogLevel = Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")]
-LogFormat = Annotated[str | None, typer.Option(help="text or json.")]
 S = TypeVar("S")
 
 

@@ -25,13 +25,8 @@ from app.cli import (
     webhooks,
 )
 from app.cli.commands import HELP, Command, Group
-from app.cli.defaults import process
 from app.cli.endings import CODES, run
 from app.cli.switches import Process
-from app.settings.controllers import ControllersSettings
-from app.settings.extender import ExtenderSettings
-from app.settings.together import TOGETHER
-from app.settings.webhooks import WebhookSettings
 from app.telemetry import logging
 
 app = typer.Typer(
@@ -51,10 +46,10 @@ def pumice(version: versions.Version = None) -> None:
     """What may stand in front of every command."""
 
 
-app.command("extender", cls=process(ExtenderSettings))(extender.extender)
-app.command("controllers", cls=process(ControllersSettings))(controllers.controllers)
-app.command("webhooks", cls=process(WebhookSettings))(webhooks.webhooks)
-app.command("all", cls=process(*TOGETHER))(together.together)
+app.command("extender", cls=Process)(extender.extender)
+app.command("controllers", cls=Process)(controllers.controllers)
+app.command("webhooks", cls=Process)(webhooks.webhooks)
+app.command("all", cls=Process)(together.together)
 app.command("scheduler-config", cls=Process)(scheduler_config.scheduler_config)
 app.command("crds")(crds.crds)
 app.command("sandbox", cls=Process)(sandbox.sandbox)

@@ -1,33 +1,49 @@
 """Everything that can be set on ``pumice controllers``."""
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from app.kube.web_url import base_of
-from app.settings.process import Address, ObjectName, ProcessSettings
+from app.settings.process import Address, ObjectName, ProcessSettings, option
 
 
 class ControllersSettings(ProcessSettings):
     """Everything that can be set on ``pumice controllers``."""
 
-    controllers: str = "*"
-    """Which ones run: names, ``*`` for all, ``-name`` for all but that one."""
-    extender_url: str = ""
-    """Where slots are asked for; empty: pods of jobs are created behind the gate."""
-    worker_threads: int = Field(default=256, gt=0, le=1000)
-    """Jobs looked at at once; a worker waits while the pods of its job are created."""
-    worker_threads_for_podgroup: int = Field(default=32, gt=0, le=1000)
-    worker_threads_for_queue: int = Field(default=5, gt=0, le=1000)
-    worker_threads_for_gc: int = Field(default=5, gt=0, le=1000)
-    worker_threads_for_cronjob: int = Field(default=3, gt=0, le=1000)
-    max_requeue_num: int = Field(default=15, ge=-1)
-    """Repeats after which a job is given up that is refused what it needs; -1: never."""
-    inherit_owner_annotations: bool = True
-    discovery_config_map: ObjectName = "volcano-controller-configmap"
-    """Says which HyperNodes are discovered; it is in the namespace of the Lease."""
-    leader_elect_resource_name: ObjectName = "pumice-controllers"
-    healthz_address: Address = "127.0.0.1:11252"
-    listen_address: Address = ""
-    """Where ``/metrics`` is served too; empty: only beside the health checks."""
+    controllers: str = option(
+        "*", text="Which run: * for all, a name for one, -name to leave one out; comma separated"
+    )
+    extender_url: str = option(
+        "",
+        text="Where slots for pods of jobs are asked for; without it pods are created behind the "
+        "gate",
+    )
+    worker_threads: int = option(256, gt=0, le=1000, text="Jobs looked at at once")
+    worker_threads_for_podgroup: int = option(
+        32, gt=0, le=1000, text="Plain pods looked at at once"
+    )
+    worker_threads_for_queue: int = option(5, gt=0, le=1000, text="Queues looked at at once")
+    worker_threads_for_gc: int = option(5, gt=0, le=1000, text="Finished jobs looked at at once")
+    worker_threads_for_cronjob: int = option(3, gt=0, le=1000, text="CronJobs looked at at once")
+    max_requeue_num: int = option(
+        15,
+        ge=-1,
+        text="Repeats after which a job is ended whose pods, or what else it needs, are refused; "
+        "-1: never",
+    )
+    inherit_owner_annotations: bool = option(
+        True,
+        text="PodGroups get the volcano.sh/ and pumice.sh/stranded- annotations of their pods' "
+        "owners, and heed group-min-member",
+    )
+    discovery_config_map: ObjectName = option(
+        "volcano-controller-configmap",
+        text="ConfigMap in the Lease's namespace that says which HyperNodes are discovered",
+    )
+    leader_elect_resource_name: ObjectName = option("pumice-controllers", text="Name of the Lease")
+    healthz_address: Address = option(
+        "127.0.0.1:11252", text="address:port of the controllers' /healthz, /readyz and /metrics"
+    )
+    listen_address: Address = option("", text="A second address:port of the same")
 
     @field_validator("extender_url")
     @classmethod

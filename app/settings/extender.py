@@ -5,61 +5,119 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from app.service.activity import Activity
 from app.service.limits import Limits, PlacementHint
-from app.settings.process import Address, ExistingFile, LabelName, ObjectName, ProcessSettings
+from app.settings.process import (
+    Address,
+    ExistingFile,
+    LabelName,
+    ObjectName,
+    ProcessSettings,
+    option,
+)
 
 
 class ExtenderSettings(ProcessSettings):
     """Everything that can be set on ``pumice extender``."""
 
-    scheduler_conf: ExistingFile | None = None
-    default_queue: str = Field(default="default", min_length=1)
-    namespace: LabelName = "pumice-system"
-    """Of the installation: what is being evicted is noted there."""
-    bind_address: str = "127.0.0.1"
-    port: int = Field(default=8890, ge=0, le=65535)
-    listen_address: Address = ""
-    """A second ``address:port`` for all that changes nothing: slots, reasons, health, metrics."""
-    anonymous_reads: bool = False
-    """Whether reasons and ``/debug`` are told beyond loopback without a token."""
-    token_audience: str = ""
-    """The audience that tokens must have; empty: the API server."""
-    hide_other_namespaces: bool = False
-    """Whether conditions and events name no object of another namespace."""
-    tls_cert_file: ExistingFile | None = None
-    tls_private_key_file: ExistingFile | None = None
-    client_ca_file: ExistingFile | None = None
-    """The authority of clients: with it, clients must show a certificate it signed (mutual TLS)."""
-    leader_elect_resource_name: ObjectName = "pumice-scheduler"
-    leader_identity: str = ""
-    """Start of the Lease's holder name when our kube-scheduler leads; empty: the host name."""
-    placement: PlacementHint = PlacementHint.AUTO
-    barrier_timeout: float = Field(default=20.0, gt=0)
-    barrier_limit: float = Field(default=45.0, gt=0)
-    planned_timeout: float = Field(default=30.0, gt=0)
-    prebind_timeout: float = Field(default=300.0, gt=0)
-    slot_timeout: float = Field(default=60.0, gt=0)
-    veto_time: float = Field(default=60.0, ge=0)
-    eviction_rate: float = Field(default=100.0, gt=0)
-    eviction_patience: float = Field(default=60.0, gt=0)
-    protect_above: int = Field(default=36, ge=0)
-    urgency: int = Field(default=20, ge=0, le=20)
-    """By how much the niceness is lowered, where that is permitted."""
-    bind_foreign_pods: bool = False
-    """Whether pods of other schedulers are bound too: kube-scheduler sends them in form C only."""
-    front: bool = True
-    """Whether a process of its own answers Filter for pods that have their places."""
-
-    audit_dir: Path | None = None
-    """Where decisions are kept; none: in a temporary folder, for as long as the process lives."""
-    audit_size: int = Field(default=256, ge=1)
-    """MiB at most, of which without a folder no more than 8 are used."""
-    audit_days: float = Field(default=30.0, gt=0)
-    record_size: int = Field(default=32, ge=0)
-    """MiB that may be taken by what was decided last, for ``pumice record``; 0: none is."""
+    scheduler_conf: ExistingFile | None = option(
+        None, text="volcano-scheduler.conf; reloaded when it changes", told="Volcano's"
+    )
+    default_queue: str = option(
+        "default",
+        min_length=1,
+        text="Queue of single pods that name none, nor does their namespace; made when missing",
+    )
+    namespace: LabelName = option(
+        "pumice-system", text="Namespace of Pumice: evictions that have begun are noted there"
+    )
+    bind_address: str = option("127.0.0.1", text="Address of the extender")
+    port: int = option(8890, ge=0, le=65535, text="Port of the extender")
+    listen_address: Address = option(
+        "",
+        text="A second address:port of it, for what only reads: slots, reasons, health, metrics",
+    )
+    anonymous_reads: bool = option(
+        False, text="Tell reasons and /debug beyond loopback to readers without a token"
+    )
+    token_audience: str = option(
+        "", text="Audience that readers' tokens must have", told="the API server"
+    )
+    hide_other_namespaces: bool = option(
+        False, text="Name no object of another namespace in conditions and events"
+    )
+    tls_cert_file: ExistingFile | None = option(None, text="Certificate: serve HTTPS")
+    tls_private_key_file: ExistingFile | None = option(None, text="Its key")
+    client_ca_file: ExistingFile | None = option(
+        None, text="Clients must show a certificate signed by this CA"
+    )
+    leader_elect: bool = option(True, text="Decide only while our kube-scheduler leads")
+    leader_elect_resource_name: ObjectName = option(
+        "pumice-scheduler", text="Name of kube-scheduler's Lease"
+    )
+    leader_elect_resource_namespace: LabelName = option(
+        "pumice-system", text="Namespace of kube-scheduler's Lease"
+    )
+    leader_identity: str = option("", text="Start of the Lease's holder name", told="the host name")
+    placement: PlacementHint = option(PlacementHint.AUTO, text="How a gated pod is told its place")
+    barrier_timeout: float = option(
+        20.0, gt=0, text="Seconds a gang waits at Bind for its next member"
+    )
+    barrier_limit: float = option(
+        45.0, gt=0, text="Seconds a Bind is held at most; below httpTimeout (60 s)"
+    )
+    planned_timeout: float = option(30.0, gt=0, text="Seconds a planned pod may take to be bound")
+    prebind_timeout: float = option(
+        300.0,
+        gt=0,
+        text="Seconds it may take when kube-scheduler waits for its volumes or devices; the "
+        "gang's room is kept",
+    )
+    slot_timeout: float = option(
+        60.0,
+        gt=0,
+        text="Seconds room is kept for pods not yet created, after the last one; of a job's gang "
+        "that has lost a member as long as the job exists",
+    )
+    veto_time: float = option(
+        60.0,
+        ge=0,
+        text="Seconds at most that a node is avoided which another filter refuses again and again",
+    )
+    eviction_rate: float = option(100.0, gt=0, text="Evictions a second, at most")
+    eviction_patience: float = option(
+        60.0, gt=0, text="Seconds after its grace period in which an evicted pod must go"
+    )
+    protect_above: int = option(
+        36, ge=0, text="Waiting pods without a gate above which they are answered with errors"
+    )
+    urgency: int = option(
+        20,
+        ge=0,
+        le=20,
+        text="By how much the niceness is lowered, where permitted; above 0 a front takes a "
+        "real-time priority, where permitted",
+    )
+    bind_foreign_pods: bool = option(
+        False, text="Bind pods of other schedulers too: form C sends them"
+    )
+    front: bool = option(
+        True,
+        text="A process of its own answers Filter for pods with a place; never over TLS, and on "
+        "Linux only",
+    )
+    audit_dir: Path | None = option(
+        None, text="Folder that keeps decisions; without one they go with the process"
+    )
+    audit_size: int = option(
+        256, ge=1, text="MiB that kept decisions take at most; without a folder no more than 8"
+    )
+    audit_days: float = option(30.0, gt=0, text="Days for which decisions are kept")
+    record_size: int = option(
+        32, ge=0, text="MiB of memory for what pumice record tells; 0: nothing is kept for it"
+    )
 
     @model_validator(mode="after")
     def _has_both(self) -> Self:

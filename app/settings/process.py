@@ -6,9 +6,10 @@ Times are seconds.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic.config import JsonDict
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.model.names import label_problems, subdomain_problems
@@ -75,6 +76,24 @@ LabelName = Annotated[str, AfterValidator(label_name)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_in_capitals)]
 
 
+FLAGS: Final = "flags"
+"""Beside a setting: its flags by other names."""
+TOLD: Final = "told"
+"""Beside a setting: what is told of its default."""
+
+
+def option(
+    default: Any = ..., *, text: str, told: str = "", flags: tuple[str, ...] = (), **bounds: Any
+) -> Any:
+    """A setting; the command line and the documents tell of it in the words of ``text``.
+
+    ``told`` stands for the default where that is told in words. ``flags`` are Volcano's names for
+    it. ``bounds`` are pydantic's.
+    """
+    noted: JsonDict = {TOLD: told, FLAGS: list(flags)}
+    return Field(default=default, description=text, json_schema_extra=noted, **bounds)
+
+
 class ProcessSettings(BaseSettings):
     """What can be set on every process."""
 
@@ -82,16 +101,23 @@ class ProcessSettings(BaseSettings):
         env_prefix="PUMICE_", env_ignore_empty=True, frozen=True, extra="ignore"
     )
 
-    kubeconfig: ExistingFile | None = None
-    scheduler_name: Names = "volcano"
-    """Scheduler names that are ours; the first is that of jobs which name none."""
-    kube_api_qps: float = Field(default=2000.0, gt=0)
-    kube_api_burst: int = Field(default=2000, gt=0)
-    leader_elect: bool = True
-    leader_elect_resource_name: ObjectName
-    leader_elect_resource_namespace: LabelName = "pumice-system"
-    log_level: LogLevel = "INFO"
-    log_format: Literal["text", "json"] = "text"
+    kubeconfig: ExistingFile | None = option(
+        None, text="Path of a kubeconfig; in a pod its service account"
+    )
+    scheduler_name: Names = option(
+        "volcano",
+        text="Scheduler names that are ours, comma separated; the first is that of jobs which "
+        "name none",
+    )
+    kube_api_qps: float = option(2000.0, gt=0, text="Requests to the API server a second")
+    kube_api_burst: int = option(2000, gt=0, text="Requests to the API server at once")
+    leader_elect: bool = option(True, text="Work only while leading")
+    leader_elect_resource_name: ObjectName = option(text="Name of the Lease")
+    leader_elect_resource_namespace: LabelName = option(
+        "pumice-system", text="Namespace of the Lease"
+    )
+    log_level: LogLevel = option("INFO", text="DEBUG, INFO, WARNING or ERROR")
+    log_format: Literal["text", "json"] = option("text", text="text or json")
 
     def schedulers(self) -> tuple[str, ...]:
         """The scheduler names that are ours, in the order given."""

@@ -3,10 +3,18 @@
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from app.kube.web_url import secure_base_of
-from app.settings.process import ExistingFile, LabelName, Names, ObjectName, ProcessSettings, listed
+from app.settings.process import (
+    ExistingFile,
+    LabelName,
+    Names,
+    ObjectName,
+    ProcessSettings,
+    listed,
+    option,
+)
 
 ENABLED = (
     "/jobs/mutate,/jobs/validate,/podgroups/mutate,/podgroups/validate,/pods/mutate,"
@@ -20,36 +28,67 @@ QUEUE_GATES = "SchedulingGatesQueueAdmission"
 class WebhookSettings(ProcessSettings):
     """The options, with Volcano's names where it has them."""
 
-    bind_address: str = "0.0.0.0"
-    port: int = Field(default=8443, ge=0, le=65535)
-    tls_cert_file: ExistingFile | None = None
-    tls_private_key_file: ExistingFile | None = None
-    ca_cert_file: ExistingFile | None = None
-    """The authority that signed the certificate, to be told to the API server."""
-    public_url: str = ""
-    """Where the API server finds us; empty: at the Service."""
-    webhook_namespace: LabelName = "pumice-system"
-    webhook_service_name: LabelName = "pumice-webhooks"
-    webhook_service_port: int = Field(default=443, ge=1, le=65535)
-    webhook_configuration_name: ObjectName = "pumice-webhooks"
-    certificate_secret: ObjectName = "pumice-webhooks-certificate"
-    """Where certificates are kept that we make, in our namespace."""
-    register_webhooks: bool = True
-    failure_policy: Literal["Ignore", "Fail"] = "Ignore"
-    enabled_admission: Names = ENABLED
-    admission_conf: ExistingFile | None = None
-    max_queue_depth: int = Field(default=5, ge=1)
-    enable_root_queue_protection: bool = True
-    enable_queue_allocated_pods_check: bool = False
-    loose_volumes: bool = False
-    """Only warn about volumes of jobs that today's Volcano refuses and its first releases took."""
-    gate_pods: bool = False
-    """Gate pods here, for API servers without mutating admission policies."""
-    feature_gates: str = ""
-    """Volcano's, as ``Name=true,…``; only SchedulingGatesQueueAdmission means something here."""
-    leader_elect_resource_name: ObjectName = "pumice-webhooks"
-    kube_api_qps: float = Field(default=50.0, gt=0)
-    kube_api_burst: int = Field(default=100, gt=0)
+    bind_address: str = option(
+        "0.0.0.0", text="Address of the webhooks; 0.0.0.0 and :: are all addresses, of IPv6 too"
+    )
+    port: int = option(8443, ge=0, le=65535, text="Port of the webhooks")
+    tls_cert_file: ExistingFile | None = option(
+        None, text="Certificate; without one it is made, and renewed"
+    )
+    tls_private_key_file: ExistingFile | None = option(None, text="Its key")
+    ca_cert_file: ExistingFile | None = option(
+        None, text="The authority that signed it, to be told to the API server"
+    )
+    public_url: str = option(
+        "",
+        flags=("--webhook-url",),
+        text="https://host:port at which the API server finds the webhooks, instead of the Service",
+    )
+    webhook_namespace: LabelName = option(
+        "pumice-system", text="Namespace of the Service and of our Secret"
+    )
+    webhook_service_name: LabelName = option("pumice-webhooks", text="Name of the Service")
+    webhook_service_port: int = option(443, ge=1, le=65535, text="Port of the Service")
+    webhook_configuration_name: ObjectName = option(
+        "pumice-webhooks", text="Name of the webhook configurations"
+    )
+    certificate_secret: ObjectName = option(
+        "pumice-webhooks-certificate", text="Secret that keeps certificates we make"
+    )
+    register_webhooks: bool = option(True, text="Write the webhook configurations")
+    failure_policy: Literal["Ignore", "Fail"] = option(
+        "Ignore", text="Ignore or Fail: what happens while no webhook answers"
+    )
+    enabled_admission: Names = option(
+        ENABLED, text="Paths of the webhooks, comma separated", told="all"
+    )
+    admission_conf: ExistingFile | None = option(
+        None, text="Resource groups of pods; reloaded when it changes"
+    )
+    max_queue_depth: int = option(5, ge=1, text="Levels of queues below the root")
+    enable_root_queue_protection: bool = option(
+        True, text="Refuse changes of the root queue's resources"
+    )
+    enable_queue_allocated_pods_check: bool = option(
+        False, text="Refuse to delete queues that have pods"
+    )
+    loose_volumes: bool = option(
+        False,
+        text="Only warn of volumes of jobs with no claim or two, as Volcano's first releases took "
+        "them; take them out of manifests/policy/validate-jobs.yaml too",
+    )
+    gate_pods: bool = option(
+        False, text="Gate pods, for API servers without mutating admission policies"
+    )
+    feature_gates: str = option(
+        "",
+        text="SchedulingGatesQueueAdmission=true lets pods ask for Volcano's gate; others mean "
+        "nothing",
+    )
+    leader_elect: bool = option(True, text="Keep certificates only while holding the Lease")
+    leader_elect_resource_name: ObjectName = option("pumice-webhooks", text="Name of the Lease")
+    kube_api_qps: float = option(50.0, gt=0, text="Requests to the API server a second")
+    kube_api_burst: int = option(100, gt=0, text="Requests to the API server at once")
 
     @field_validator("public_url")
     @classmethod

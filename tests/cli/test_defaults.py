@@ -1,4 +1,6 @@
-"""The defaults in the help of processes: those that hold."""
+"""The options of processes and their defaults in the help: those that hold."""
+
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -28,8 +30,8 @@ def told(command: str) -> dict[str, str]:
 IN_WORDS = {
     "scheduler_conf": "Volcano's",
     "leader_identity": "the host name",
-    "enabled_admission": "all",
     "token_audience": "the API server",
+    "enabled_admission": "all",
 }
 
 
@@ -74,3 +76,20 @@ def test_those_of_the_sandbox_stand_beside_its_variables() -> None:
     help_of_it = " ".join(runner.invoke(app, ["sandbox", "--help"]).output.split())
     for default in ("default: 10;", "default: 16Gi]", "default: true]", "default: embedded]"):
         assert default in help_of_it
+
+
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        ("extender", ExtenderSettings),
+        ("controllers", ControllersSettings),
+        ("webhooks", WebhookSettings),
+    ],
+)
+def test_every_setting_is_an_option_and_says_what_it_does(
+    command: str, settings: type[ProcessSettings]
+) -> None:
+    text = runner.invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    options = set(re.findall(r"^  (?:-\w, )?--([-a-z]+)", text, re.M)) - {"version", "help"}
+    assert options == {name.replace("_", "-") for name in settings.model_fields}
+    assert all(field.description for field in settings.model_fields.values())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from tests.clusters.installation import ROOT
-from tests.documents import causes
+from tests.documents import arguments, causes, options
 
 _EXAMPLES: Final = ROOT / "examples"
 
@@ -25,6 +25,8 @@ def _example(file: str) -> Iterator[str]:
 PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "causes": causes.sections,
     "never": causes.never,
+    "plugins": arguments.sections,
+    **options.PARTS,
 }
 """The name of a part -> its lines; a line that begins a list or a table needs no empty one."""
 

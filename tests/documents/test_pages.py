@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from app.core.plugins.catalogue import PLUGINS
+from tests.clusters.installation import ROOT
 from tests.documents import pages
+from tests.documents.arguments import PAGE_OF, arguments_of
 
 PAGES = pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
 
@@ -27,3 +31,28 @@ def test_a_part_is_written_between_its_comments_and_nothing_else() -> None:
     found = pages.written(f"before\n{begin}old\n{end}\nafter")
     table = "\n".join(pages.PARTS["never"]())
     assert found == f"before\n{begin}\n{table}\n\n{end}\nafter"
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_the_meaning_of_every_argument_is_told(plugin: str) -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    rows = [row for row in text.splitlines() if row.startswith("| ")]
+    [row] = [row for row in rows if f"`{plugin}`" in row.split(" | ")[0]]
+    told = row + "".join((ROOT / "docs" / page).read_text() for page in _named(plugin))
+    keys = [each.key for each in arguments_of(plugin) if _last(each.key) not in told]
+    assert [key for key in keys if f"`{key}`" not in text] == []
+
+
+def _named(plugin: str) -> list[str]:
+    return re.findall(r"\((.*?)\)", PAGE_OF.get(plugin, ""))
+
+
+def _last(key: str) -> str:
+    """The last part of its name, of a verb only the verb."""
+    return key.rpartition(".")[2].removesuffix("Verb")
+
+
+@PAGES
+def test_the_readme_leads_to_every_page(page: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert page.name == "index.md" or f"(docs/{page.name})" in readme

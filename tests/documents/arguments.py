@@ -1,0 +1,109 @@
+"""The plugins of `volcano-scheduler.conf`, each with the arguments that it reads."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import pytest
+
+from app.core.arguments import Arguments
+from app.core.plugins.catalogue import PLUGINS
+from app.model.conf import PluginConf
+
+_KINDS: Final = {
+    "integer": "whole number",
+    "number": "number",
+    "flag": "true or false",
+    "quantity": "quantity",
+    "text": "text",
+    "duration": "duration",
+}
+"""How an argument is read -> what it is."""
+PAGE_OF: Final[Mapping[str, str]] = {
+    "deviceshare": "[Devices](devices.md)",
+    "extender": "[A server that decides too](extender-plugin.md)",
+    "network-topology-aware": "[Network topology](network-topology.md)",
+    "nodegroup": "[Node groups](node-groups.md)",
+    "numa-aware": "[NUMA](numa.md)",
+    "predicates": "[Volumes](volumes.md)",
+    "rescheduling": "[Rescheduling](rescheduling.md)",
+    "task-topology": "[Tasks that belong together](task-topology.md)",
+    "tdm": "[Revocable zones](tdm.md)",
+    "usage": "[Busy nodes](usage.md)",
+}
+"""Plugin -> the page that tells more."""
+_SHARES: Final = "[Preemption and fairness](fairness.md)"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument as a plugin reads it; no default: it is told as none."""
+
+    key: str
+    kind: str
+    default: object
+
+    @property
+    def told(self) -> str:
+        """The default in words or code."""
+        if self.default is None:
+            return "none"
+        if isinstance(self.default, bool):
+            return f"`{str(self.default).lower()}`"
+        return f"`{self.default:g}`" if isinstance(self.default, float) else f"`{self.default}`"
+
+
+@cache
+def arguments_of(plugin: str) -> tuple[Argument, ...]:
+    """What a plugin reads of a configuration that has no arguments, by name."""
+    read: dict[str, Argument] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for method, kind in _KINDS.items():
+            patch.setattr(Arguments, method, _reading(getattr(Arguments, method), kind, read))
+        PLUGINS[plugin](PluginConf(plugin))
+    return tuple(sorted(read.values(), key=lambda each: each.key))
+
+
+def _reading(method: Any, kind: str, read: dict[str, Argument]) -> Any:
+    def noted(arguments: Arguments, key: str, *defaults: Any, **named: Any) -> Any:
+        default = next(iter((*defaults, *named.values())), None)
+        read[key] = Argument(key, kind, default)
+        return method(arguments, key, *defaults, **named)
+
+    return noted
+
+
+def sections() -> Iterator[str]:
+    """One section for each plugin: what it does, and its arguments."""
+    for plugin, configure in sorted(PLUGINS.items()):
+        yield f"## {plugin}"
+        yield f"{_purpose(configure)}{_more(plugin)}"
+        found = arguments_of(plugin)
+        if not found:
+            continue
+        yield "| argument | | default |"
+        yield "|---|---|---|"
+        for each in found:
+            yield f"| `{each.key}` | {each.kind} | {each.told} |"
+
+
+def _purpose(configure: object) -> str:
+    """The first sentence of the plugin's module, without its name and its markup."""
+    module = inspect.getmodule(configure)
+    text = " ".join((inspect.getdoc(module) or "").partition("\n\n")[0].split())
+    said = re.sub(r"``(.*?)``", r"`\1`", text.partition(": ")[2])
+    return said[:1].upper() + said[1:]
+
+
+def _more(plugin: str) -> str:
+    page = PAGE_OF.get(plugin) or (_SHARES if "borrowing" in _keys(plugin) else "")
+    return f" More: {page}." if page else ""
+
+
+def _keys(plugin: str) -> set[str]:
+    return {each.key for each in arguments_of(plugin)}
