@@ -123,9 +123,8 @@ def _rules(c: Value, gone: Units) -> Iterator[Violation]:
             yield from ((where, text) for text in _forbids(c, pod, before=gone[:n]))
     parts = [at for at in gone if c["units"][at]["kind"] == "surplus"]
     for key in {pod["gang"] for pod in _pods(c, parts)} - {c["preemptor"]["group"]}:
-        lost = [pod for pod in _pods(c, gone) if pod["gang"] == key]
-        lacks = _lacks(c["gangs"][key], lost) or c["gangs"][key]["endsWhole"] * "it must end whole"
-        if lacks:
+        gang, lost = c["gangs"][key], [pod for pod in _pods(c, gone) if pod["gang"] == key]
+        if lacks := _lacks(gang, lost) or gang["endsWhole"] * "it must end whole":
             yield f"gangs[{key}]", f"is left in part: {lacks}"
     for budget in c["budgets"]:
         covered = sum(uid in budget["covers"] for at in gone for uid in c["units"][at]["pods"])
@@ -294,8 +293,7 @@ def _witnesses(c: Value, gone: Units) -> Iterator[Violation]:
                 text = f"{r} {taken} is taken of {node}"
         elif kind == "bound":
             stated = tuple(witness[name] for name in ("bound", "of", "resource", "have", "need"))
-            bounds = [*_bounds(c, others)]
-            if stated not in bounds or witness["have"] >= witness["need"]:
+            if stated not in (bounds := [*_bounds(c, others)]) or stated[3] >= stated[4]:
                 text = f"it states {stated}, and the bounds are {bounds}"
         if text:
             yield f"units[{at}]", f"is not proven to be needed: {text}"
