@@ -8,7 +8,9 @@ these targets are parts of `make test`, and there is no Docker.
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,7 +70,23 @@ def checkout(tmp_path: Path, sandbox: Started) -> Iterator[Path]:
     yield tmp_path
     pid = tmp_path / "pid"
     if pid.exists():
-        subprocess.run(["kill", "-INT", pid.read_text().strip()], check=False)
+        end(int(pid.read_text()))
+
+
+def end(pid: int) -> None:
+    """End a sandbox, by force if it does not go: nothing is left of a test, nor of one that fails.
+
+    It was started in the background of a script, where an interrupt is ignored.
+    """
+    for ask, patience_s in ((signal.SIGTERM, 20), (signal.SIGKILL, 5)):
+        try:
+            os.kill(pid, ask)
+            wait_until(lambda: not Path(f"/proc/{pid}").exists(), timeout_s=patience_s, what="end")
+        except ProcessLookupError:
+            return
+        except AssertionError:
+            continue
+        return
 
 
 def script(block: Block) -> str:
