@@ -20,7 +20,9 @@ PEOPLE: Final = re.compile(r"\b(nobody|somebody|whoever|anybody|everybody|someon
 """Words for persons where a pod, a group or a queue is meant."""
 OTHER_USE: Final = re.compile(r"\bresident memory\b", re.I)
 PAGES: Final = pytest.mark.parametrize(
-    "page", [*TEXTS, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [*TEXTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 
 
