@@ -2,8 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 import msgspec
 
@@ -20,6 +24,7 @@ _DEADLINE_S: Final = 30.0
 _FILE_DEADLINE_S: Final = 300.0
 """For the next piece of a long answer, which may have to be made first."""
 _LONGEST: Final = 500
+_PIECE: Final = 65_536
 _CODES: Final = {
     400: Code.USAGE,
     401: Code.REFUSED,
@@ -55,6 +60,13 @@ def _authorization() -> Mapping[str, str]:
     return {"authorization": f"Bearer {token}"} if token else {}
 
 
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirection is an answer as any other: the token is for this address only."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None: it is not followed."""
+
+
 def ask_extender(
     url: str,
     path: str,
@@ -67,26 +79,12 @@ def ask_extender(
 
     CommandFailed when the extender gives none, with its words.
     """
-    # Only this needs it, and it takes a while to load.
-    import httpx2
-
+    body = None if question is None else msgspec.json.encode(question)
+    answer = b"".join(_chunks(url, path, params or {}, body=body, deadline_s=deadline_s))
     try:
-        answer = httpx2.request(
-            "GET" if question is None else "POST",
-            f"{url}{path}",
-            params=params or {},
-            content=None if question is None else msgspec.json.encode(question),
-            headers={"content-type": "application/json", **_authorization()},
-            timeout=deadline_s,
-            trust_env=not is_loopback(url),  # where proxies stand
-        )
-        if answer.status_code == httpx2.codes.OK:
-            return _decode(answer.content)
-    except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError, ImportError, ValueError) as e:
-        why = f"the extender at {url} does not tell: {e}"
-        raise CommandFailed(Code.UNREACHABLE, why) from e
-    code = _CODES.get(answer.status_code, Code.UNREACHABLE)
-    raise CommandFailed(code, answer.text[:_LONGEST])
+        return _decode(answer)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _silent(url, error) from error
 
 
 def lines_of(url: str, path: str, *, params: Mapping[str, str]) -> Iterator[str]:
@@ -104,23 +102,31 @@ def content_of(url: str, path: str) -> bytes:
     return b"".join(_chunks(url, path, {}))
 
 
-def _chunks(url: str, path: str, params: Mapping[str, str]) -> Iterator[bytes]:
-    import httpx2
-
+def _chunks(
+    url: str,
+    path: str,
+    params: Mapping[str, str],
+    *,
+    body: bytes | None = None,
+    deadline_s: float = _FILE_DEADLINE_S,
+) -> Iterator[bytes]:
+    headers = {"Content-Type": "application/json", **_authorization()}
+    query = f"?{urlencode(params)}" if params else ""
     try:
-        with httpx2.stream(
-            "GET",
-            f"{url}{path}",
-            params=params,
-            headers=_authorization(),
-            timeout=_FILE_DEADLINE_S,
-            trust_env=not is_loopback(url),
-        ) as answer:
-            if answer.status_code == httpx2.codes.OK:
-                yield from answer.iter_bytes()
-                return
-            answer.read()
-    except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as e:
-        why = f"the extender at {url} does not tell: {e}"
-        raise CommandFailed(Code.UNREACHABLE, why) from e
-    raise CommandFailed(_CODES.get(answer.status_code, Code.UNREACHABLE), answer.text[:_LONGEST])
+        if not url.startswith(("http://", "https://")):
+            raise ValueError("its address begins neither with http:// nor with https://")
+        proxies = ProxyHandler({}) if is_loopback(url) else ProxyHandler()  # of the environment
+        asked = Request(f"{url}{path}{query}", data=body, headers=headers)
+        with build_opener(proxies, _NoRedirects).open(asked, timeout=deadline_s) as answer:
+            while piece := answer.read1(_PIECE):
+                yield piece
+    except HTTPError as refusal:
+        with refusal:
+            text = refusal.read(_LONGEST).decode("utf-8", "replace")
+        raise CommandFailed(_CODES.get(refusal.code, Code.UNREACHABLE), text) from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise _silent(url, error) from error
+
+
+def _silent(url: str, error: Exception) -> CommandFailed:
+    return CommandFailed(Code.UNREACHABLE, f"the extender at {url} does not tell: {error}")

@@ -78,6 +78,5 @@ def version() -> None:
 def main() -> None:
     """Entry point of the console script."""
     logging.configure("INFO", "text")
-    for chatty in ("uvicorn", "httpx2"):
-        getLogger(chatty).setLevel("WARNING")
+    getLogger("uvicorn").setLevel("WARNING")
     run(app)

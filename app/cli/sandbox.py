@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -114,6 +115,7 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         _refuse(f"--numa {numa}: a node has only {cpu} cpus (--cpu)")
     if form == "b" and control_plane == "embedded":
         _refuse("--form b needs --control-plane real")
+    _require_packages()
     from app.main import sandbox as embedded
     from app.main import stock_sandbox as stock
 
@@ -162,6 +164,12 @@ def _config(form: manifests.Form, extender_url: str, kubeconfig: str) -> str:
     return render(extender_url=extender_url, form=form, kubeconfig=kubeconfig)
 
 
+def _require_packages() -> None:
+    """Refuse to go on without what only the sandbox needs: the extra ``sandbox`` of the package."""
+    if find_spec("re2") is None:
+        _refuse("a package is missing: pip install 'pumice[sandbox]', or make venv in a checkout")
+
+
 def _refuse(why: str, *, code: int = 2) -> NoReturn:
     typer.echo(f"pumice sandbox: {why}", err=True)
     raise typer.Exit(code)
@@ -169,6 +177,7 @@ def _refuse(why: str, *, code: int = 2) -> NoReturn:
 
 def demo() -> None:
     """Tell the first story on the sandbox; exit code 1 when it goes another way."""
+    _require_packages()
     from app.cli.certificates import check
     from app.main.demo import run
 

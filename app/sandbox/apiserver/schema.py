@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.sandbox.apiserver import re2
-from app.sandbox.apiserver.re2 import Pattern
+from app.sandbox.apiserver import patterns
+from app.sandbox.apiserver.patterns import Pattern
 from app.wire.copying import copied
 from app.wire.documents import Document
 
@@ -80,7 +80,7 @@ def parse_schema(document: Document) -> Schema:
         int_or_string=bool(document.get("x-kubernetes-int-or-string")),
         format=document.get("format", ""),
         enum=tuple(document.get("enum") or ()),
-        pattern=re2.compiled(pattern) if pattern else None,
+        pattern=patterns.compiled(pattern) if pattern else None,
         is_set=document.get("x-kubernetes-list-type") == "set",
         list_keys=_list_keys(document),
         limits={name: document[name] for name in LIMITS if document.get(name) is not None},

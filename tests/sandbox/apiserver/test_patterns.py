@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.sandbox.apiserver.re2 import compiled
+from app.sandbox.apiserver.patterns import compiled
 
 
 def fits(text: str, value: str) -> bool:
@@ -38,6 +38,8 @@ def fits(text: str, value: str) -> bool:
         (r"^\x{1F600}\x41$", "\U0001f600A", "A"),
         (r"^\w+$", "ab", "é"),
         (r"(?i)a$", "A", "b"),
+        (r"^a(?i)b$", "aB", "AB"),
+        (r"^\p{Greek}+$", "αβγ", "abc"),
     ],
     ids=str,
 )
@@ -48,9 +50,9 @@ def test_a_pattern_means_what_it_means_to_the_real_server(text: str, good: str, 
 
 @pytest.mark.parametrize(
     "text",
-    [r"\p{Greek}", "a(?i)b", "[[:vowel:]]", "(", "[", r"\x{110000}", r"\x{99999999}"],
-    ids=str,
+    ["[[:vowel:]]", "(", "[", r"\x{110000}", r"\x{99999999}", "a{1001}", "(?=a)", "\ud800"],
+    ids=ascii,
 )
-def test_what_cannot_be_checked_is_told(text: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_no_pattern_is_told(text: str, caplog: pytest.LogCaptureFixture) -> None:
     assert compiled(text) is None
     assert [one.getMessage() for one in caplog.records] == ["a pattern is not checked"]
