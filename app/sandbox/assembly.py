@@ -56,10 +56,12 @@ class Sandbox:
 
     @property
     def app(self) -> HttpApi:
+        """The ASGI application of the API server."""
         return self.server.app
 
     @property
     def store(self) -> Store:
+        """The documents of the API server, read and written without any of its rules."""
         return self.server.store
 
     async def run(self) -> None:

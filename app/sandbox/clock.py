@@ -23,18 +23,22 @@ from typing import Protocol
 class Clock(Protocol):
     """Seconds since the epoch, and a way to wait for them to pass."""
 
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """Seconds since the epoch."""
 
-    async def sleep(self, seconds: float) -> None: ...
+    async def sleep(self, seconds: float) -> None:
+        """Return after ``seconds`` of this clock; a negative number counts as zero."""
 
 
 class WallClock:
     """Real time: the one place of the sandbox that reads it."""
 
     def now(self) -> float:
+        """Seconds since the epoch, as the machine's clock has them."""
         return time.time()  # noqa: TID251 - this is the clock that all others are given
 
     async def sleep(self, seconds: float) -> None:
+        """Sleep for ``seconds`` of real time; a negative number counts as zero."""
         await asyncio.sleep(max(0.0, seconds))
 
 
@@ -48,9 +52,11 @@ class SimClock:
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def now(self) -> float:
+        """Virtual seconds since the epoch."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
+        """Return when ``advance`` has moved the clock by ``seconds``; at once for zero or less."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -101,4 +107,5 @@ def micro_timestamp(seconds: float) -> str:
 
 
 def parse_timestamp(text: str) -> float:
+    """Seconds since the epoch of an ISO 8601 text with its zone; ValueError for another text."""
     return datetime.fromisoformat(text).timestamp()

@@ -98,6 +98,7 @@ def _exit_code(text: str | None) -> int | None:
 
 
 def parse_command(words: list[str]) -> Program:
+    """What the words do when they are run; a program without end where they are not understood."""
     if not words:
         return Program(stop_code=0)
     name = words[0].rpartition("/")[2]

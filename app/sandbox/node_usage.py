@@ -28,11 +28,13 @@ class NodeUsage:
         self._cpus = None if numa is None else CpuManagers(numa)
 
     def set_node(self, node: Document) -> None:
+        """A node that is new or has changed; its pods keep what they hold."""
         self._cluster.set_node(node)
         if self._cpus is not None:
             self._cpus.set_node(node)
 
     def drop_node(self, name: str) -> None:
+        """A node that is deleted; the cpus that its pods hold by number go with the node."""
         self._cluster.remove_node(name)
         if self._cpus is not None:
             self._cpus.drop_node(name)

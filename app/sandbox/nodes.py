@@ -70,14 +70,17 @@ def host_ip(node: str) -> str:
 
 
 def node_name(spec: NodeSpec, index: int) -> str:
+    """The name of a node: prefix and index, such as ``node-00007``."""
     return f"{spec.prefix}-{index:05d}"
 
 
 def rack_name(rack: int) -> str:
+    """The value of the rack label for the rack with that number."""
     return f"rack-{rack}"
 
 
 def node_documents(spec: NodeSpec, *, now: float) -> list[Document]:
+    """``count`` new v1.Node objects; ``now`` is in seconds since the epoch."""
     return [_node(spec, index, now=now) for index in range(spec.count)]
 
 

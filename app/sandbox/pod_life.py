@@ -80,6 +80,7 @@ class PodLife:
             limited.set()
 
     def stop(self, grace: float) -> None:
+        """Ask the containers to end; they are killed after ``grace`` seconds at the latest."""
         self._leaving.set()
         self._stop_containers(grace)
 

@@ -20,6 +20,7 @@ def requests_of(spec: Document) -> Amounts:
 
 
 def limits_of(spec: Document) -> Amounts:
+    """Limits and overhead; a limit of the whole pod stands for those of its containers."""
     total = _summed(spec, _limits)
     return _with_overhead({**total, **parse_list(section(spec, "resources", "limits"))}, spec)
 

@@ -76,7 +76,8 @@ class ExtenderClient(Protocol):
     """POST to one verb of the extender at ``url``. Time limits are the caller's."""
 
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """The address below which the verbs are."""
 
     async def post(self, verb: str, body: bytes) -> tuple[int, bytes]:
         """Status and body of the answer; raises ExtenderUnreachable."""

@@ -57,4 +57,5 @@ Answer: TypeAlias = Document | Admitted | Denied | None
 class Admission(Protocol):
     """Anything that admits: usually a plain function."""
 
-    def __call__(self, request: AdmissionRequest, /) -> Answer: ...
+    def __call__(self, request: AdmissionRequest, /) -> Answer:
+        """The answer to one request; None lets the request pass as it is."""

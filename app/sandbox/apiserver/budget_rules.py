@@ -18,6 +18,7 @@ _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
 def budget_errors(budget: Document) -> list[FieldError]:
+    """The broken rules of ``spec``; an empty list for a valid budget."""
     return list(_errors(section(budget, "spec")))
 
 

@@ -150,6 +150,7 @@ def _resource(group: str, version: str, row: _Row) -> ResourceKind:
 
 
 def builtin_kinds() -> list[ResourceKind]:
+    """The rows of the core group first, then those of the other groups."""
     core = [_resource("", "v1", row) for row in _CORE]
     rest = [
         _resource(group, version, row) for (group, version), rows in _GROUPS.items() for row in rows

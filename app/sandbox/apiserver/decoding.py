@@ -82,6 +82,7 @@ class Decoder:
         return document
 
     def delete_options(self, body: Any) -> Document:
+        """A private copy of the body of a DELETE; 400 where a field has the wrong type."""
         of, document = self._type_of("v1", "DeleteOptions"), copied(body)
         try:
             if of is not None:

@@ -216,9 +216,11 @@ class Collector:
         store.on_change(self._changed)
 
     def dependents(self, uid: str) -> list[tuple[str, ObjectName]]:
+        """Storage key and name of each object that names ``uid`` as an owner, sorted."""
         return sorted(self._dependents.get(uid, ()))
 
     def next_orphan(self) -> tuple[str, ObjectName] | None:
+        """Take the next object to delete or release, as storage key and name; None: all is done."""
         return self._pending.popleft() if self._pending else None
 
     def is_finished(self, document: Document) -> bool:

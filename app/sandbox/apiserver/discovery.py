@@ -88,6 +88,7 @@ def _subentry(kind: ResourceKind, name: str) -> Document:
 
 
 def core_versions(host: str) -> Document:
+    """The APIVersions document of ``/api``; clients of any address are sent to ``host``."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -101,6 +102,7 @@ def _group(name: str, versions: list[str]) -> Document:
 
 
 def group_list(registry: Registry) -> Document:
+    """The APIGroupList document of ``/apis``: all groups but the core group."""
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
@@ -109,6 +111,7 @@ def group_list(registry: Registry) -> Document:
 
 
 def one_group(registry: Registry, name: str) -> Document | None:
+    """The APIGroup document of ``/apis/<name>``; None where the group is not served."""
     versions = registry.groups().get(name)
     if not versions:
         return None
@@ -116,6 +119,7 @@ def one_group(registry: Registry, name: str) -> Document | None:
 
 
 def resource_list(registry: Registry, group: str, version: str) -> Document | None:
+    """The APIResourceList document of a group version; None where nothing of it is served."""
     kinds = registry.of_group(group, version)
     if not kinds:
         return None
@@ -160,6 +164,7 @@ def _old_subentry(kind: ResourceKind, name: str) -> Document:
 
 
 def version_info() -> Document:
+    """The document of ``/version``: the Kubernetes release that the sandbox imitates."""
     return {
         "major": "1",
         "minor": "36",

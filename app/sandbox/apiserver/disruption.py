@@ -29,10 +29,12 @@ class SyncFailed(Exception):
 
 
 def is_ready(pod: Document) -> bool:
+    """Whether the pod's condition ``Ready`` is true; a missing condition counts as false."""
     return section({"ready": condition(pod, "Ready")}, "ready").get("status") == "True"
 
 
 def is_going(pod: Document) -> bool:
+    """Whether the pod's deletion has begun: its ``deletionTimestamp`` is set."""
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 

@@ -19,11 +19,13 @@ _LEFT_OUT = frozenset({"reportingComponent", "reportingInstance"})
 
 
 def to_core(event: Document) -> Document:
+    """The stored ``v1`` document of an ``events.k8s.io/v1`` event; ``event`` stays unchanged."""
     renamed = {_RENAMED.get(key, key): value for key, value in event.items()}
     return {**renamed, "apiVersion": "v1"}
 
 
 def from_core(event: Document) -> Document:
+    """A stored ``v1`` event as ``events.k8s.io/v1`` shows it; ``event`` stays unchanged."""
     renamed = {
         _BACK.get(key, key): value for key, value in event.items() if value or key not in _LEFT_OUT
     }

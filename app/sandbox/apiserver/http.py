@@ -54,6 +54,7 @@ class HttpApi:
         self._resources = resources
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one ASGI scope; a watch lasts until its client goes or the server ends it."""
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
             return

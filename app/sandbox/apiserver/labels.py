@@ -48,6 +48,7 @@ def label_name_errors(name: str, path: str) -> Iterator[FieldError]:
 
 
 def label_value_errors(value: str, path: str) -> Iterator[FieldError]:
+    """The broken rules of one label's value; an empty value is valid."""
     if len(value) > _LONGEST:
         yield invalid_value(path, value, f"must be no more than {_LONGEST} bytes")
     if value and _NAME.fullmatch(value) is None:
@@ -82,6 +83,7 @@ def _requirement_errors(requirement: Document, path: str) -> Iterator[FieldError
 
 
 def no_operator(operator: str, path: str) -> FieldError:
+    """The error of an ``operator`` that no requirement at ``path`` may have."""
     return invalid_value(f"{path}.operator", operator, "not a valid selector operator")
 
 

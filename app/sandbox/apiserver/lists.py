@@ -25,6 +25,8 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """One page of a list: its documents, and the list's revision and ``continue`` token."""
+
     documents: list[Document]
     metadata: Document
 
@@ -82,6 +84,7 @@ def _check_revision(revision: str) -> None:
 
 
 def list_document(target: Target, page: Page) -> Document:
+    """The List document of a page, in the version that the request asks for."""
     return {
         "kind": f"{target.kind.kind}List",
         "apiVersion": target.kind.api_version,

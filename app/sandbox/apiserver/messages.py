@@ -31,10 +31,12 @@ class Request:
 
     @property
     def wants_table(self) -> bool:
+        """Whether the client accepts a Table, as ``kubectl get`` does."""
         return "as=Table" in self.accept
 
     @property
     def media_type(self) -> str:
+        """The content type of the body without parameters such as ``charset``."""
         return self.content_type.partition(";")[0].strip()
 
     @property
@@ -74,6 +76,7 @@ class Reply:
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
+        """The ASGI headers, with one ``Warning`` header per warning."""
         warned = [(b"warning", f'299 - "{_quoted(text)}"'.encode()) for text in self.warnings]
         return [
             (b"content-type", self.content_type.encode()),
@@ -87,12 +90,15 @@ def _quoted(text: str) -> str:
 
 
 def json_reply(document: Any, *, code: int = 200, warnings: tuple[str, ...] = ()) -> Reply:
+    """``document`` as a JSON body; ``warnings`` are shown to the user by ``kubectl``."""
     return Reply(body=msgspec.json.encode(document), code=code, warnings=warnings)
 
 
 def text_reply(text: str, *, code: int = 200) -> Reply:
+    """``text`` as a plain UTF-8 body."""
     return Reply(body=text.encode(), code=code, content_type="text/plain; charset=utf-8")
 
 
 def parse_query(raw: bytes) -> dict[str, str]:
+    """The parameters by name: the last value of a repeated one, an empty text where none stands."""
     return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))

@@ -1,5 +1,4 @@
-"""The verbs: create, get, list, replace, patch and delete, with all that stands between a request
-and the store.
+"""The verbs create, get, list, replace, patch and delete, from a request to the store.
 
 Order of a write: decode view -> schema (prune, default) -> rules' defaults -> admission -> identity
 and status split -> rules -> validation -> quotas -> store -> garbage collection. Every operation
@@ -98,9 +97,11 @@ class Operations:
     # Reading
 
     def get(self, target: Target) -> Document:
+        """The object in the request's version; 404 where there is none."""
         return self.shown(target.kind, self.stored(target))
 
     def stored(self, target: Target) -> Document:
+        """The shared document of the store, not to be changed; 404 where there is none."""
         found = self.store.get(target.kind.key, target.object_name)
         if found is None:
             raise target.missing()
@@ -117,6 +118,7 @@ class Operations:
     def create(
         self, target: Target, body: Document, *, options: WriteOptions | None = None
     ) -> Written:
+        """Store a new object; 409 where its name is taken, 422 where a rule is broken."""
         options = options or WriteOptions()
         kind, rules = target.kind, rules_of(target.kind.key)
         decoded = self.decoder.whole(kind, target.namespace, body)
@@ -200,6 +202,7 @@ class Operations:
     def replace(
         self, target: Target, body: Document, *, options: WriteOptions | None = None
     ) -> Written:
+        """Store ``body`` in place of the object; 404 without one, 409 where it is out of date."""
         new = self.decoder.whole(target.kind, target.namespace, body)
         check_name(target, new.document)
         old = self.stored(target)
@@ -214,6 +217,7 @@ class Operations:
         content_type: str,
         options: WriteOptions | None = None,
     ) -> Written:
+        """Apply a patch to the object; 404 without one, unless a server-side apply creates it."""
         options = options or WriteOptions()
         old = self.store.get(target.kind.key, target.object_name)
         applied = content_type == patches.APPLY_PATCH and not target.subresource

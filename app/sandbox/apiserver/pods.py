@@ -40,6 +40,7 @@ def template_defaults(spec: Document) -> None:
 
 
 def pod_defaults(pod: Document) -> None:
+    """Fill in, in place, the fields of ``spec`` that the stock API server sets by default."""
     if isinstance(pod.get("spec"), dict):
         spec = pod["spec"]
         template_defaults(spec)

@@ -64,18 +64,22 @@ class ResourceKind:
 
     @property
     def api_version(self) -> str:
+        """``group/version``, or the version alone in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def key(self) -> str:
+        """The storage key; rows that view the same documents have the same key."""
         return self.storage or storage_key(self.group, self.plural)
 
     @property
     def has_status(self) -> bool:
+        """Whether ``status`` is a subresource, which writes of the object leave as it is."""
         return "status" in self.subresources
 
 
 def storage_key(group: str, plural: str) -> str:
+    """The address of a kind in the store: ``group/plural``, ``/plural`` in the core group."""
     return f"{group}/{plural}"
 
 
@@ -89,22 +93,27 @@ class Registry:
             self.add(kind)
 
     def add(self, kind: ResourceKind) -> None:
+        """Serve a row; a row of the same group, version and plural is replaced."""
         self._rows[kind.group, kind.version, kind.plural] = kind
         if kind.key == storage_key(kind.group, kind.plural):
             self._by_storage[kind.key] = kind
 
     def remove(self, *, group: str, plural: str) -> None:
+        """Serve the plural in no version any more; an unknown plural is no error."""
         for row in [row for row in self._rows if row[0] == group and row[2] == plural]:
             del self._rows[row]
         self._by_storage.pop(storage_key(group, plural), None)
 
     def find(self, group: str, version: str, plural: str) -> ResourceKind | None:
+        """The row of a group, version and plural; None where the plural is not served."""
         return self._rows.get((group, version, plural))
 
     def of_storage(self, storage: str) -> ResourceKind:
+        """The row whose documents the storage key names; KeyError for an unknown key."""
         return self._by_storage[storage]
 
     def all(self) -> list[ResourceKind]:
+        """Every row, so that a kind in two versions occurs twice."""
         return list(self._rows.values())
 
     def stored(self) -> list[ResourceKind]:
@@ -121,6 +130,7 @@ class Registry:
         return found
 
     def of_group(self, group: str, version: str) -> list[ResourceKind]:
+        """The rows of one group version; an empty list where nothing is served."""
         return [
             kind
             for (row_group, row_version, _), kind in self._rows.items()

@@ -32,6 +32,7 @@ class Resources:
         self._disruption = disruption
 
     def answer(self, request: Request, target: Target) -> Reply:
+        """The reply to one request; raises ApiError where the request is refused."""
         if target.subresource in NOT_SIMULATED:
             raise errors.not_simulated(self._operations.stored(target), target.subresource)
         if target.subresource == "scale":
@@ -88,6 +89,7 @@ class Resources:
     def table(
         self, request: Request, target: Target, documents: list[Document], *, metadata: Document
     ) -> Document:
+        """The Table that ``kubectl get`` prints; ages are as of the sandbox's clock."""
         return table(
             target.kind,
             documents,

@@ -82,9 +82,11 @@ class ApiServer:
         return written.document
 
     def delete(self, storage: str, name: ObjectName, options: DeleteOptions | None = None) -> None:
+        """Delete an object and what goes with it; raises ApiError where that is refused."""
         self.deletion.delete(self.target(storage, name), options or DeleteOptions())
 
     def target(self, storage: str, name: ObjectName, *, subresource: str = "") -> Target:
+        """The address of one object; KeyError where the storage key is unknown."""
         return Target(
             kind=self.registry.of_storage(storage),
             namespace=name.namespace,

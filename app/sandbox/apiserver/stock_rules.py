@@ -223,6 +223,7 @@ RULES: dict[str, Rules] = {
 
 
 def rules_of(storage: str) -> Rules:
+    """The rules of a storage key; custom kinds have the plain ones."""
     return RULES.get(storage, PLAIN)
 
 

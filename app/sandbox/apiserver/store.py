@@ -27,6 +27,8 @@ WINDOW = 20_000
 
 
 class ChangeKind(Enum):
+    """What a write did to an object, by the names of watch events."""
+
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
@@ -70,9 +72,11 @@ class Subscription:
 
     @property
     def has_pending(self) -> bool:
+        """Whether a change has arrived that was not taken yet."""
         return bool(self._pending)
 
     def offer(self, change: StoreChange) -> None:
+        """Append a change and wake the waiting reader; never waits for the reader."""
         self._pending.append(change)
         self._arrived.set()
 
@@ -89,6 +93,7 @@ class Subscription:
             await self._arrived.wait()
 
     def close(self) -> None:
+        """End the subscription and wake its reader; a second call does nothing."""
         if not self.closed:
             self.closed = True
             self._leave(self)
@@ -117,9 +122,11 @@ class Store:
         self.revision = 1
 
     def on_change(self, listener: Listener) -> None:
+        """Call ``listener`` with every later change of every kind."""
         self._listeners.append(listener)
 
     def get(self, storage: str, name: ObjectName) -> Document | None:
+        """The shared document, not to be changed; None where there is none."""
         return self._shelf(storage).documents.get(name)
 
     def ordered(self, storage: str, namespace: str = "") -> list[Document]:

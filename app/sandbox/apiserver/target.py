@@ -20,9 +20,11 @@ class Target:
 
     @property
     def object_name(self) -> ObjectName:
+        """The key of the object in the store; without namespace for a cluster-wide kind."""
         return ObjectName(self.namespace if self.kind.namespaced else "", self.name)
 
     def missing(self) -> errors.ApiError:
+        """The 404 error that names this object; the caller raises the error."""
         return errors.not_found(self.kind.plural, self.kind.group, self.name)
 
 

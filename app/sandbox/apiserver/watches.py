@@ -35,12 +35,15 @@ class Watch:
 
     @property
     def is_over(self) -> bool:
+        """Whether the watch was closed, by the client's side or by the server's."""
         return self._subscription.closed
 
     async def wait(self) -> None:
+        """Return when changes have arrived or the watch is over."""
         await self._subscription.wait()
 
     def close(self) -> None:
+        """Stop the watch; a waiting reader is woken."""
         self._subscription.close()
 
     def events(self) -> Iterator[tuple[str, Document]]:

@@ -82,10 +82,12 @@ class Process:
 
     @property
     def pid(self) -> int:
+        """The process id, which is also the id of the child's own process group."""
         return self._popen.pid
 
     @property
     def running(self) -> bool:
+        """Whether the child has not ended yet; an ended child is reaped by this look."""
         return self._popen.poll() is None
 
     @property

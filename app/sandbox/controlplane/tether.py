@@ -17,6 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
+    """Replace this process by the program; exits with an error where the starter has ended."""
     parent, program = int(sys.argv[1]), sys.argv[2:]
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -39,15 +39,18 @@ class NodeState:
 
     @property
     def name(self) -> str:
+        """The name in the node's metadata."""
         return str(self.document["metadata"]["name"])
 
     def add(self, placed: PlacedPod) -> None:
+        """Charge the node with a pod's requests; the pod must not be there yet."""
         self.pods[placed.asks.uid] = placed
         self.used.update(placed.asks.resources)
         if placed.asks.repels:
             self.repellers[placed.asks.uid] = placed
 
     def remove(self, uid: str) -> PlacedPod | None:
+        """Give back what the pod was charged; returns the pod, None where it was not there."""
         placed = self.pods.pop(uid, None)
         if placed is not None:
             self.used.subtract(placed.asks.resources)
@@ -55,6 +58,7 @@ class NodeState:
         return placed
 
     def free(self, resource: str) -> int:
+        """What is left of a resource, in thousandths; below zero where the node is overbooked."""
         return self.allocatable.get(resource, 0) - self.used[resource]
 
     def trial(self, *, without: Iterable[str] = (), extra: Iterable[PlacedPod] = ()) -> NodeState:
@@ -99,12 +103,15 @@ class Cluster:
         return Neighbourhood(nodes, [node for node in nodes if node.repellers], self.namespaces)
 
     def set_namespace(self, document: Document) -> None:
+        """Keep the labels of a namespace that is new or has changed."""
         self.namespaces[name_of(document).name] = labels_of(document)
 
     def remove_namespace(self, name: str) -> None:
+        """Forget the labels of a namespace; an unknown name is no error."""
         self.namespaces.pop(name, None)
 
     def set_node(self, document: Document) -> None:
+        """A node that is new or has changed; pods that were bound before it came are charged."""
         name = document["metadata"]["name"]
         allocatable = parse_list(section(document, "status", "allocatable"))
         known = self.nodes.get(name)
@@ -116,6 +123,7 @@ class Cluster:
             node.add(placed)
 
     def remove_node(self, name: str) -> None:
+        """Forget a node; its pods are charged again should a node of that name return."""
         gone = self.nodes.pop(name, None)
         if gone is not None and gone.pods:
             self._homeless[name] = dict(gone.pods)
@@ -128,6 +136,7 @@ class Cluster:
             self.assume(pod, node)
 
     def assume(self, pod: Document, node: str) -> None:
+        """Charge ``node`` with the pod's requests before the API server shows the binding."""
         placed = PlacedPod(pod, requirements_of(pod))
         self._places[placed.asks.uid] = node
         if node in self.nodes:

@@ -52,6 +52,7 @@ class Extender:
         self._timeout_s = timeout_s
 
     async def filter(self, pod: Document, names: Sequence[str]) -> Filtered:
+        """The nodes that passed, and reasons for the others; ExtenderError where the call fails."""
         answer = await self._post("filter", _args(pod, names))
         if answer.get("Error"):
             raise ExtenderError(str(answer["Error"]))
@@ -76,6 +77,7 @@ class Extender:
         return {one["Host"]: int(one["Score"]) for one in answer or []}
 
     async def bind(self, pod: Document, node: str) -> None:
+        """Have the extender bind the pod to ``node``; ExtenderError where the call fails."""
         name = name_of(pod)
         answer = await self._post(
             "bind",
@@ -90,6 +92,7 @@ class Extender:
             raise ExtenderError(str(answer["Error"]))
 
     async def preempt(self, pod: Document, victims: Mapping[str, Victims]) -> dict[str, Victims]:
+        """The victims that the extender accepts, by node; ExtenderError where the call fails."""
         meta = {
             node: {
                 "Pods": [{"UID": uid} for uid in one.uids],

@@ -14,6 +14,8 @@ EVERY_ADDRESS = "0.0.0.0"
 
 
 class HostPort(NamedTuple):
+    """A port of the node's own network; ``protocol`` is TCP, UDP or SCTP."""
+
     address: str
     protocol: str
     number: int
@@ -32,6 +34,7 @@ def host_ports(spec: Document) -> frozenset[HostPort]:
 
 
 def any_collide(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
+    """Whether any wanted port collides with any taken one."""
     others = list(taken)
     return any(_collide(one, other) for one in wanted for other in others)
 

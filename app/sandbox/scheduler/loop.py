@@ -108,6 +108,7 @@ class SchedulerLoop:
         self._bindings: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
+        """Schedule pods until cancelled; bindings under way are cancelled too."""
         self._feed.start(self._server.store)
         try:
             while True:

@@ -16,7 +16,7 @@ _NO_CLAIMS = "no new claims to deallocate, preemption: "
 
 
 def histogram(total: int, reasons: Iterable[str], *, end: str = ".") -> str:
-    """``0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.``"""
+    """The counted reasons: ``0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.``."""
     counted = sorted(f"{count} {reason}" for reason, count in Counter(reasons).items())
     start = f"0/{total} nodes are available"
     return f"{start}: {', '.join(counted)}{end}" if counted else f"{start}."

@@ -96,10 +96,12 @@ class QueuedPod:
 
     @property
     def uid(self) -> str:
+        """The pod's UID, by which the queue knows the pod."""
         return uid_of(self.pod)
 
     @property
     def priority(self) -> int:
+        """The number in the pod's spec; 0 where the spec has none."""
         return int(section(self.pod, "spec").get("priority") or 0)
 
 
@@ -112,6 +114,7 @@ class BackoffConfig:
     pops_early: bool = True
 
     def step(self, failures: int) -> float:
+        """Seconds to wait after that many failures in a row: doubled each time, up to ``max_s``."""
         return min(self.max_s, self.initial_s * 2.0 ** max(0, min(failures, 30) - 1))
 
 
@@ -133,9 +136,11 @@ class PodQueue:
         return len(self._pods)
 
     def get(self, uid: str) -> QueuedPod | None:
+        """The queued pod with that UID; None where the queue has no such pod."""
         return self._pods.get(uid)
 
     def at(self, place: QueuePart) -> list[QueuedPod]:
+        """The pods in one part of the queue, in the order in which they came there."""
         return list(self._places[place].values())
 
     def set(self, pod: Document) -> None:
@@ -153,6 +158,7 @@ class PodQueue:
             self._wake_one(queued, _own_change(before, pod))
 
     def remove(self, uid: str) -> None:
+        """Forget a pod, wherever in the queue it is; an unknown UID is no error."""
         queued = self._pods.pop(uid, None)
         if queued is not None:
             del self._places[queued.place][uid]

@@ -68,6 +68,7 @@ class Reporter:
         self.event(victim, kind="Normal", reason="Preempted", note=note)
 
     def event(self, pod: Document, *, kind: str, reason: str, note: str) -> None:
+        """Write an event, or count an equal one up; ``kind`` is ``Normal`` or ``Warning``."""
         subject, namespace = name_of(pod).name, name_of(pod).namespace
         now = micro_timestamp(self._clock.now())
         note = note[:_NOTE_LIMIT]

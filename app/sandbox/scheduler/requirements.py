@@ -34,6 +34,7 @@ class Requirements:
     repels: bool
 
     def without(self, names: frozenset[str]) -> Requirements:
+        """A copy that asks for none of the resources in ``names``."""
         if names.isdisjoint(self.resources):
             return self
         kept = {name: amount for name, amount in self.resources.items() if name not in names}
@@ -41,6 +42,7 @@ class Requirements:
 
 
 def requirements_of(pod: Document) -> Requirements:
+    """The requirements of a pod; amounts that a kubelet reports come before those of the spec."""
     spec = section(pod, "spec")
     return Requirements(
         uid=uid_of(pod),

@@ -12,6 +12,7 @@ from app.wire.documents import Document, items, labels_of
 
 
 def hard_constraints(pod: Document) -> list[Document]:
+    """The constraints of the pod that a node must meet; soft ones are left out."""
     return [
         one
         for one in items(pod, "spec", "topologySpreadConstraints")
@@ -20,6 +21,7 @@ def hard_constraints(pod: Document) -> list[Document]:
 
 
 def lacks_key(pod: Document, node: NodeState) -> bool:
+    """Whether the node has no label for the topology key of some hard constraint."""
     return not _has_keys(hard_constraints(pod), node)
 
 

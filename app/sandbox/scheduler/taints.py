@@ -18,6 +18,7 @@ def untolerated(node: Document, tolerations: Sequence[Document]) -> bool:
 
 
 def is_tolerated(taint: Document, tolerations: Sequence[Document]) -> bool:
+    """Whether any toleration matches the taint by effect, key and value."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
