@@ -29,12 +29,16 @@ class _Body(BaseModel):
 
 
 class PodMetadata(_Object):
+    """The UID, namespace and name of a v1.Pod."""
+
     uid: Text
     namespace: str | None = None
     name: str = ""
 
 
 class PodSpec(_Object):
+    """What a v1.PodSpec says of its scheduler and its node; null: nothing yet."""
+
     scheduler_name: str | None = None
     node_name: str | None = None
 
@@ -47,6 +51,8 @@ class Pod(_Object):
 
 
 class NodeMetadata(_Object):
+    """What is read of a v1.Node's metadata."""
+
     name: str
 
 
@@ -84,6 +90,8 @@ class ExtenderFilterResult(_Body):
 
 
 class HostPriority(_Body):
+    """The score of one offered node; a node with a higher score is preferred."""
+
     host: str
     score: Annotated[int, Field(ge=0, le=MAX_SCORE)]
 
@@ -114,15 +122,21 @@ class VictimPod(_Object):
 
 
 class Victims(_Body):
+    """The pods to evict from one node, as objects, and how many disruption budgets they violate."""
+
     pods: list[VictimPod] | None = None
     violations: Annotated[int, Field(alias="NumPDBViolations")] = 0
 
 
 class MetaPod(_Body):
+    """A v1.Pod by its UID."""
+
     uid: Annotated[str, Field(alias="UID")]
 
 
 class MetaVictims(_Body):
+    """The pods to evict from one node, by UID, and how many disruption budgets they violate."""
+
     pods: list[MetaPod] | None = None
     violations: Annotated[int, Field(alias="NumPDBViolations")] = 0
 

@@ -1,4 +1,4 @@
-"""``pumice explain``: why does this wait?
+"""``pumice explain``: why a job, a PodGroup or a pod waits.
 
 The objects come from the API server, the reason from the extender where its address is known. An
 extender that does not answer is no failure: conditions and events tell the same, a little later and

@@ -1,0 +1,1 @@
+"""The controllers: what makes jobs, queues and groups do what their specs say, through ports."""

@@ -52,17 +52,21 @@ class Failed(Exception):
 class Client(Protocol):
     """Requests to the API server; answers are undecoded."""
 
-    async def get(self, path: str) -> bytes: ...
+    async def get(self, path: str) -> bytes:
+        """The body of the object at ``path``, or of the list; raises KubeError."""
 
-    async def create(self, path: str, body: Body) -> bytes: ...
+    async def create(self, path: str, body: Body) -> bytes:
+        """POST ``body`` to the collection at ``path``; raises KubeError."""
 
-    async def delete(self, path: str) -> bytes: ...
+    async def delete(self, path: str) -> bytes:
+        """Delete the object at ``path``; raises KubeError."""
 
 
 class Certificates(Protocol):
     """What the extender says of its decisions to evict."""
 
-    async def __call__(self) -> list[Certificate]: ...
+    async def __call__(self) -> list[Certificate]:
+        """All certificates that the extender keeps."""
 
 
 def run(
@@ -147,6 +151,7 @@ class Story:
         await self.two_trainings()
 
     async def queue_with_a_limit(self) -> None:
+        """The first chapter: a job waits for its queue's capability; raises Failed."""
         self._chapter("a queue with capability cpu 2: job-1 takes 1, job-2 asks 2 and waits")
         await self._client.create(QUEUES, self._documents["Queue/test"])
         await self._submit("job-1")
@@ -158,6 +163,7 @@ class Story:
         await self._delete("job-2")
 
     async def distributed_job(self) -> None:
+        """The second chapter: a job of two tasks, and an elastic job; raises Failed."""
         self._chapter("a TensorFlow job (1 ps, 2 workers) and an elastic job (6 pods, 3 do)")
         await self._submit("tensorflow-benchmark")
         await self._client.create(STORAGE_CLASSES, self._documents["StorageClass/my-storage-class"])
@@ -171,6 +177,7 @@ class Story:
         await self._delete("test-job")
 
     async def two_trainings(self) -> None:
+        """The third chapter: of two gangs, one waits without any pod on a node; raises Failed."""
         self._chapter("two trainings of 10 cpu each on 16 cpu, submitted together")
         names = ("training-a", "training-b")
         await asyncio.gather(*(self._submit(name) for name in names))
@@ -291,6 +298,7 @@ def waits(view: GroupView) -> bool:
 
 
 def indented(what: RenderableType) -> Padding:
+    """``what`` moved four columns to the right."""
     return Padding(what, (0, 0, 0, 4), expand=False)
 
 

@@ -129,8 +129,10 @@ class ExtenderSettings(ProcessSettings):
 
     @property
     def has_front(self) -> bool:
-        """Whether there is such a process: none where calls come over TLS, which ends here, and
-        none but on Linux, where connections pass from process to process."""
+        """Whether a front runs.
+
+        The front reads no TLS. Connections pass from process to process on Linux only.
+        """
         return self.front and self.tls_cert_file is None and sys.platform == "linux"
 
     def activity(self, clock: Callable[[], float], *, host: str) -> Activity:

@@ -45,6 +45,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The record as one line of JSON; ``extra`` fields never replace the standard ones."""
         line: dict[str, object] = {
             "time": timestamp(record),
             "level": record.levelname.lower(),
@@ -61,6 +62,7 @@ class TextFormatter(logging.Formatter):
     """``time LEVEL logger message key=value …``, values with blanks quoted."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The record as text; the traceback of an exception follows on further lines."""
         parts = [timestamp(record), record.levelname, record.name, record.getMessage()]
         parts += [f"{key}={_quoted(value)}" for key, value in fields(record).items()]
         line = " ".join(parts)

@@ -64,7 +64,7 @@ def check_quantities(queue: Object, findings: Findings) -> None:
 
 
 def check_order(queue: Object, findings: Findings) -> None:
-    """guarantee ≤ deserved ≤ capability; what capability does not name is not limited."""
+    """Refuse all but guarantee ≤ deserved ≤ capability; a missing capability limits nothing."""
     limits, soft = written(queue, CAPABILITY), written(queue, DESERVED)
     floor = written(queue, GUARANTEE)
     for name, text in floor.items():

@@ -23,19 +23,23 @@ class ObjectName(NamedTuple):
 
 
 def name_of(document: Document) -> ObjectName:
+    """Namespace and name of an object; KeyError where ``metadata.name`` is missing."""
     metadata = document["metadata"]
     return ObjectName(metadata.get("namespace") or "", metadata["name"])
 
 
 def uid_of(document: Document) -> str:
+    """The UID of an object; an empty text where the object was not stored yet."""
     return str(document["metadata"].get("uid") or "")
 
 
 def labels_of(document: Document) -> dict[str, str]:
+    """The labels themselves, not a copy; an empty dict where there are none."""
     return document["metadata"].get("labels") or {}
 
 
 def annotations_of(document: Document) -> dict[str, str]:
+    """The annotations themselves, not a copy; an empty dict where there are none."""
     return document["metadata"].get("annotations") or {}
 
 
@@ -57,6 +61,7 @@ def items(document: Document, *path: str) -> list[Any]:
 
 
 def condition(document: Document, kind: str) -> Document | None:
+    """The first condition of the type ``kind`` in ``status.conditions``; None: there is none."""
     for found in items(document, "status", "conditions"):
         if isinstance(found, dict) and found.get("type") == kind:
             return found
@@ -64,4 +69,5 @@ def condition(document: Document, kind: str) -> Document | None:
 
 
 def is_terminal(pod: Document) -> bool:
+    """Whether the pod's phase is Succeeded or Failed."""
     return section(pod, "status").get("phase") in {"Succeeded", "Failed"}

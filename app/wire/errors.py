@@ -42,6 +42,7 @@ class Reader(Generic[T]):
         self._decode: Callable[[Bytes], T] = msgspec.json.Decoder(kind).decode
 
     def __call__(self, text: Bytes, at: str = "") -> T:
+        """The decoded value; DecodeError with the path below ``at`` where it does not fit."""
         try:
             return self._decode(text)
         except msgspec.ValidationError as error:

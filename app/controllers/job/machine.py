@@ -175,7 +175,7 @@ def _running(job: Job, counts: Counts) -> Phase:
 
 
 def _ended(job: Job, counts: Counts) -> Phase:
-    """Every pod has ended: was it enough, of every task and in all?"""
+    """The phase of a job whose pods have all ended, by how many succeeded, per task and in all."""
     if job.min_available >= sum(task.minimum for task in job.tasks) and any(
         counts.of(task.name).succeeded < task.minimum for task in job.tasks
     ):

@@ -29,8 +29,9 @@ class NodeFinder(Protocol):
         """
 
     def places_if_empty(self, task: Task) -> Counts:
-        """At most how many tasks like ``task`` each node would take if nothing ran there, shape
-        (N,); nodes that are away count too.
+        """At most how many tasks like ``task`` each empty node would take, shape (N,).
+
+        Nodes that are away count too.
         """
 
     def collect(self, tasks: Sequence[Task], *, within: Rows | None = None) -> Matrix | None:

@@ -1,4 +1,4 @@
-"""A quick look before a question about pods is asked: can the answer be anything but zero?
+"""A quick look before a question about pods is asked: whether the answer can be other than zero.
 
 Most selectors name a label and the values it may have (``app in (web)``). A pod without any of
 those labels is not selected, so with many selectors and many kinds of pods nearly all pairs are

@@ -37,6 +37,7 @@ class HttpKubeletApi:
         self._session = session
 
     async def list_all(self, what: Watched) -> tuple[list[Document], str]:
+        """One GET of the whole cluster, not paged; ConnectionError where a retry may help."""
         try:
             body = msgspec.json.decode(await self._client.get(_path(what)))
         except errors.KubeError as error:
@@ -44,6 +45,7 @@ class HttpKubeletApi:
         return body["items"], body["metadata"]["resourceVersion"]
 
     async def watch(self, what: Watched, revision: str) -> AsyncIterator[WatchEvent]:
+        """Events for at most 300 s; raises WatchExpired, or ConnectionError when cut off."""
         params = {"watch": "true", "resourceVersion": revision, "timeoutSeconds": "300"}
         splitter = LineSplitter()
         try:
@@ -62,6 +64,7 @@ class HttpKubeletApi:
             raise ConnectionError(str(error)) from error
 
     async def patch_pod_status(self, name: ObjectName, *, uid: str, status: Document) -> None:
+        """Patch ``status``; PodMissing for another UID, ConnectionError where a retry may help."""
         try:
             await self._client.patch(
                 f"{paths.pod(name.namespace, name.name)}/status",
@@ -72,6 +75,7 @@ class HttpKubeletApi:
             raise _translated(error) from error
 
     async def delete_pod(self, name: ObjectName, *, uid: str) -> None:
+        """Delete at once; PodMissing for another UID, ConnectionError where a retry may help."""
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
         try:
             await self._client.delete(paths.pod(name.namespace, name.name), options)
@@ -79,6 +83,7 @@ class HttpKubeletApi:
             raise _translated(error) from error
 
     async def create_event(self, event: Document) -> None:
+        """Write an event once; a failure is logged and not raised."""
         namespace = event["metadata"]["namespace"]
         try:
             await self._client.create(paths.events(namespace), event)
@@ -87,6 +92,7 @@ class HttpKubeletApi:
             log.warning("event not written", extra=fields)
 
     async def annotate_node(self, name: str, annotations: Mapping[str, str]) -> None:
+        """Patch a node's annotations; a node that is gone is no error."""
         body = {"metadata": {"annotations": dict(annotations)}}
         try:
             await self._client.patch(
@@ -98,6 +104,7 @@ class HttpKubeletApi:
             raise _translated(error) from error
 
     async def put_topology(self, topology: Document) -> None:
+        """Create the Numatopology, or replace the ``spec`` of the one with its name."""
         path = NUMA_TOPOLOGIES.path(Key("", topology["metadata"]["name"]))
         spec = [{"op": "replace", "path": "/spec", "value": topology["spec"]}]
         try:
