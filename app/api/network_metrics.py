@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.views import topology_of
-from app.model.domains import CLUSTER
+from app.model.ids import CLUSTER
 from app.service.cycle.parts import PlanningParts
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from app.kit.quantities import amount_text
 from app.model.amounts import PODS, Amounts
 from app.model.conditions import BORROWS
-from app.model.domains import CLUSTER
+from app.model.ids import CLUSTER
 from app.model.reason import (
     Cause,
     Closeness,

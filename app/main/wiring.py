@@ -231,7 +231,7 @@ def assemble(
         heirs.settle()
         room.settle()
         give_back_unusable(cache, changed)
-        planning.cycle.torn.give_back(clock())
+        planning.cycle.torn.give_back()
         barrier.settle(changed)
         actuator.housed()
         planning.loop.settled()
@@ -314,7 +314,7 @@ def _planning(
     snapshotter, expiry, log = Snapshotter(cache), Expiry(cache, limits), CycleLog()
     refused, pace = Refused(cache), Pace(limits, log)
     last_plan, evictions = LastPlan(cache, refused), Evictions(cache=cache, limits=limits)
-    torn = GiveBackTorn(cache, evictions)
+    torn = GiveBackTorn(cache, evictions, clock)
     source = PlannerInput(cache, snapshotter, configuration, vetoes, allowed_victims)
     queries = Queries(
         cache=cache,

@@ -12,12 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from app.model.ids import CLUSTER
 from app.model.resources import Mask, Rows
 from app.model.topology import NetworkTopology, Tier
-
-CLUSTER: Final = "<cluster-top-hypernode>"
-"""The name of the whole cluster among the domains, as in Volcano."""
-
 
 DOMAIN_CLASS: Final = "domain "
 """How the names of domains begin among those of classes of exchange."""

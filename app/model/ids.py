@@ -1,6 +1,6 @@
 """Names of things, as types of their own so that they cannot be swapped."""
 
-from typing import NewType
+from typing import Final, NewType
 
 PodUid = NewType("PodUid", str)
 NodeName = NewType("NodeName", str)
@@ -16,6 +16,9 @@ NO_POD = PodUid("")
 NO_QUEUE = QueueName("")
 ROOT_QUEUE = QueueName("root")
 DEFAULT_QUEUE = QueueName("default")
+
+CLUSTER: Final = "<cluster-top-hypernode>"
+"""The name of the whole cluster among the domains of the network, as in Volcano."""
 
 FILLED_IN = "pumice.sh/filled-in"
 """The annotation of a job in which admission notes the minima that it has filled in."""

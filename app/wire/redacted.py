@@ -16,9 +16,8 @@ from typing import Any, Final
 from app.core.protection.rules import SYSTEM_CLASSES, SYSTEM_NAMESPACE
 from app.model import device_families, devices
 from app.model.booleans import boolean
-from app.model.domains import CLUSTER
 from app.model.eviction import PipelinedPlace
-from app.model.ids import DEFAULT_QUEUE, ROOT_QUEUE
+from app.model.ids import CLUSTER, DEFAULT_QUEUE, ROOT_QUEUE
 from app.model.integers import int64
 from app.model.plan import Placement, Plan
 from app.model.reason import Refusal

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from app.core.planner import plan
-from app.model.domains import CLUSTER, Domains
+from app.model.domains import Domains
 from app.model.gang import Gang, Task
+from app.model.ids import CLUSTER
 from app.model.node import Node
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.topology import HyperNode, NetworkTopology

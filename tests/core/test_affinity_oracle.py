@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from app.core.topology.relations import Lie
 from app.model.conf import PluginConf
-from app.model.domains import CLUSTER
 from app.model.gang import Gang
-from app.model.ids import NodeName, group_key
+from app.model.ids import CLUSTER, NodeName, group_key
 from app.model.parts import NO_SUB_GROUP, SubGroup, SubGroupPolicy
 from app.model.resources import Mask
 from app.model.shape import LabelSelector, Operator, Requirement

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.policy import Policies
-from app.model.domains import CLUSTER, Domains
+from app.model.domains import Domains
 from app.model.gang import Gang
-from app.model.ids import PodUid
+from app.model.ids import CLUSTER, PodUid
 from app.model.node import Node
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause, Never

@@ -33,7 +33,8 @@ def test_a_release_makes_the_changelog_of_them(tmp_path: Path) -> None:
         copy = shutil.copytree if there.is_dir() else shutil.copy
         copy(there, tmp_path / name)
     (tmp_path / "changes" / "eta.added.md").write_text("A job says when it will run.\n")
-    build = [Path(sys.executable).with_name("towncrier"), "build", "--yes", "--version", "9.9.9"]
+    program = str(Path(sys.executable).with_name("towncrier"))
+    build = [program, "build", "--yes", "--version", "9.9.9"]
     subprocess.run(build, cwd=tmp_path, check=True, capture_output=True, timeout=60)
     text = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
     new, old = text.index("## 9.9.9"), text.index("## 0.1.0")

@@ -10,6 +10,7 @@ import yaml
 from app.wire import manifests
 
 KINDS = {
+    "ColocationConfiguration",
     "Command",
     "CronJob",
     "HyperNode",

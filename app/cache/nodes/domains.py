@@ -16,8 +16,8 @@ import numpy as np
 from app.core.topology.by_labels import label_domains
 from app.core.topology.problems import Problem, problems
 from app.core.topology.tree import Tree
-from app.model.domains import CLUSTER, DOMAIN_CLASS, Domains, whole_cluster
-from app.model.ids import NodeName
+from app.model.domains import DOMAIN_CLASS, Domains, whole_cluster
+from app.model.ids import CLUSTER, NodeName
 from app.model.node import Node
 from app.model.resources import Rows
 from app.model.snapshot import NodeTable

@@ -25,9 +25,9 @@ from app.core.placement.arrays import Counts
 from app.core.placement.domains import Alike, Asked, Fits, Parts, fits, in_order, nearest
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import Wanted
-from app.model.domains import CLUSTER, Domain, Domains, whole_cluster
+from app.model.domains import Domain, Domains, whole_cluster
 from app.model.gang import Gang, Task
-from app.model.ids import NodeName
+from app.model.ids import CLUSTER, NodeName
 from app.model.parts import SubGroup
 from app.model.reason import Cause, NearestDomain, Never, NoDomain, Refusal
 from app.model.resources import Matrix, Rows, Scores

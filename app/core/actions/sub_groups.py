@@ -19,8 +19,8 @@ from app.core.actions.futility import Failure
 from app.core.actions.kinds import TaskKind, kind_of
 from app.core.gangs.units import Unit, goes_alone, incomplete, units
 from app.core.placement.domains import Parts, held
-from app.model.domains import CLUSTER
 from app.model.gang import Task
+from app.model.ids import CLUSTER
 from app.model.parts import SubGroupPolicy
 from app.model.reason import NearestDomain, Never, Refusal
 from app.model.topology import NetworkTopology

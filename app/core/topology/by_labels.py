@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.model.domains import CLUSTER, Domains, whole_cluster
+from app.model.domains import Domains, whole_cluster
+from app.model.ids import CLUSTER
 from app.model.node import Node
 from app.model.resources import Rows
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.model.domains import CLUSTER, Domains
+from app.model.domains import Domains
+from app.model.ids import CLUSTER
 from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.resources import Mask, Rows
 from app.model.topology import GroupTerm, PartTerm, SpreadTerm, Tier, TopologyAffinity

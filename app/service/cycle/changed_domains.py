@@ -25,6 +25,7 @@ from app.model.resources import Mask
 from app.model.topology import GroupTerm, NetworkTopology
 from app.service.cycle.cool_down import leave_domain
 from app.service.cycle.evictions import Evictions
+from app.service.ports import Clock
 
 GivenPlace = Placement | PipelinedPlace
 
@@ -41,9 +42,10 @@ class GiveBackTorn:
 
     cache: ClusterCache
     evictions: Evictions
+    clock: Clock
     _seen: Domains | None = field(init=False, default=None)
 
-    def give_back(self, now: float) -> None:
+    def give_back(self) -> None:
         """Release every gang that is not inside the domains that it asks for."""
         asking = [each for each in self.cache.registry.reserved.values() if _asks(each)]
         begun = [each for each in self.evictions.under_way() if each.waits]
@@ -61,7 +63,7 @@ class GiveBackTorn:
             if preemptor is None:
                 continue
             if self._is_torn(preemptor, domains, self.cache.pipelined.placements(each.name)):
-                self.evictions.give_up(each, APART, now=now)
+                self.evictions.give_up(each, APART, now=self.clock())
 
     def tears(
         self, key: GroupKey, places: Iterable[GivenPlace], *, planned_on: Domains | None

@@ -75,7 +75,7 @@ class PlanningCycle:
         self.expiry.expire(started)
         self.equal_pods.cycle_begins()
         self.over_limit.give_back(started)
-        self.torn.give_back(started)
+        self.torn.give_back()
         signals = self.cache.signals
         changed = signals.take_groups()
         try:

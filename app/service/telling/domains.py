@@ -13,8 +13,8 @@ import numpy as np
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.views import nodes_of
 from app.core.topology.problems import Problem
-from app.model.domains import CLUSTER, Domains
-from app.model.ids import GroupKey
+from app.model.domains import Domains
+from app.model.ids import CLUSTER, GroupKey
 from app.model.resources import Matrix
 from app.model.snapshot import NodeTable
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cache.nodes.domains import NetworkTree
-from app.model.domains import CLUSTER, Domains
+from app.model.domains import Domains
+from app.model.ids import CLUSTER
 from app.model.node import Node
 from app.model.topology import HyperNode, HyperNodeMember
 from tests.builders import make_node, make_table

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.placement.closeness import closeness
-from app.model.domains import CLUSTER
+from app.model.ids import CLUSTER
 from app.model.resources import ResourceAxis
 from tests.builders import make_node
 from tests.scale import examples

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from app.controllers.hypernode.by_labels import hyper_nodes
 from app.controllers.hypernode.making import Known
 from app.core.topology.by_labels import label_domains
-from app.model.domains import CLUSTER, Domains
+from app.model.domains import Domains
+from app.model.ids import CLUSTER
 from app.model.node import Node
 from app.wire.controller_conf import Level, Topology
 from app.wire.objects.hyper_nodes import decode_hyper_node

@@ -163,7 +163,7 @@ class HttpExtenderFollower:
                     continue
                 subject = Subject(gang.key, task.shape)
                 asked = self._nodes.setdefault(subject, AskedNodes(gang, task))
-                asked.gang, asked.task = gang, task
+                asked.renew(gang, task)
                 if self._wanted(conf, asked, room) or self._scores_due(conf, asked, room):
                     found.append(asked)
             if number % _PIECE == 0:

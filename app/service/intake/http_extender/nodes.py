@@ -64,6 +64,11 @@ class AskedNodes:
     _told: Mapping[NodeName, Answered[str]] | None = None
     _table: NodeTable | None = None
     _due: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def renew(self, gang: Gang, task: Task) -> None:
+        """Take the gang as it is now; ``task`` is of the same shape as before."""
+        self.gang, self.task = gang, task
+
     """When a node is to be asked about again, shape ``(N,)``."""
 
     def wanted(self, room: IdleNodes, *, now: float, also_full: bool) -> Sequence[int]:
