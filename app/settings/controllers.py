@@ -27,8 +27,8 @@ class ControllersSettings(ProcessSettings):
     max_requeue_num: int = option(
         15,
         ge=-1,
-        text="Repeats after which a job is ended whose pods, or what else it needs, are refused; "
-        "-1: never",
+        text="How often a job tries again whose pods, or what else it needs, are refused, before it "
+        "is ended; -1: without end",
     )
     inherit_owner_annotations: bool = option(
         True,
@@ -43,7 +43,7 @@ class ControllersSettings(ProcessSettings):
     healthz_address: Address = option(
         "127.0.0.1:11252", text="address:port of the controllers' /healthz, /readyz and /metrics"
     )
-    listen_address: Address = option("", text="A second address:port of the same")
+    listen_address: Address = option("", text="A second address:port of these")
 
     @field_validator("extender_url")
     @classmethod

@@ -37,7 +37,8 @@ class ExtenderSettings(ProcessSettings):
     port: int = option(8890, ge=0, le=65535, text="Port of the extender")
     listen_address: Address = option(
         "",
-        text="A second address:port of it, for what only reads: slots, reasons, health, metrics",
+        text="A second address:port of the extender, for requests that only read: slots, reasons, "
+        "health, metrics",
     )
     anonymous_reads: bool = option(
         False, text="Tell reasons and /debug beyond loopback to readers without a token"
@@ -48,8 +49,8 @@ class ExtenderSettings(ProcessSettings):
     hide_other_namespaces: bool = option(
         False, text="Name no object of another namespace in conditions and events"
     )
-    tls_cert_file: ExistingFile | None = option(None, text="Certificate: serve HTTPS")
-    tls_private_key_file: ExistingFile | None = option(None, text="Its key")
+    tls_cert_file: ExistingFile | None = option(None, text="Certificate, to serve HTTPS with")
+    tls_private_key_file: ExistingFile | None = option(None, text="Key of the certificate")
     client_ca_file: ExistingFile | None = option(
         None, text="Clients must show a certificate signed by this CA"
     )
@@ -72,14 +73,14 @@ class ExtenderSettings(ProcessSettings):
     prebind_timeout: float = option(
         300.0,
         gt=0,
-        text="Seconds it may take when kube-scheduler waits for its volumes or devices; the "
-        "gang's room is kept",
+        text="Seconds a planned pod may take to be bound while kube-scheduler waits for its volumes "
+        "or devices; the gang's room is kept",
     )
     slot_timeout: float = option(
         60.0,
         gt=0,
-        text="Seconds room is kept for pods not yet created, after the last one; of a job's gang "
-        "that has lost a member as long as the job exists",
+        text="Seconds room is kept for pods that are not created yet, counted from the last pod "
+        "that came; for a job's gang that has lost a member as long as the job exists",
     )
     veto_time: float = option(
         60.0,
@@ -91,14 +92,17 @@ class ExtenderSettings(ProcessSettings):
         60.0, gt=0, text="Seconds after its grace period in which an evicted pod must go"
     )
     protect_above: int = option(
-        36, ge=0, text="Waiting pods without a gate above which they are answered with errors"
+        36,
+        ge=0,
+        text="Number of waiting pods without a gate above which the extender answers these pods "
+        "with errors",
     )
     urgency: int = option(
         20,
         ge=0,
         le=20,
-        text="By how much the niceness is lowered, where permitted; above 0 a front takes a "
-        "real-time priority, where permitted",
+        text="By how much the niceness of the extender is lowered; above 0 the front takes a "
+        "real-time priority. Both only where permitted",
     )
     bind_foreign_pods: bool = option(
         False, text="Bind pods of other schedulers too: form C sends them"

@@ -35,9 +35,9 @@ class WebhookSettings(ProcessSettings):
     tls_cert_file: ExistingFile | None = option(
         None, text="Certificate; without one it is made, and renewed"
     )
-    tls_private_key_file: ExistingFile | None = option(None, text="Its key")
+    tls_private_key_file: ExistingFile | None = option(None, text="Key of the certificate")
     ca_cert_file: ExistingFile | None = option(
-        None, text="The authority that signed it, to be told to the API server"
+        None, text="Authority that signed the certificate; the API server is told of it"
     )
     public_url: str = option(
         "",

@@ -27,6 +27,7 @@ _KINDS: Final = {
 PAGE_OF: Final[Mapping[str, str]] = {
     "deviceshare": "[Devices](devices.md)",
     "extender": "[A server that decides too](extender-plugin.md)",
+    "group-topology-affinity": "[Network topology](network-topology.md)",
     "network-topology-aware": "[Network topology](network-topology.md)",
     "nodegroup": "[Node groups](node-groups.md)",
     "numa-aware": "[NUMA](numa.md)",
@@ -37,6 +38,39 @@ PAGE_OF: Final[Mapping[str, str]] = {
     "usage": "[Busy nodes](usage.md)",
 }
 """Plugin -> the page that tells more."""
+_MEANT: Final[Mapping[str, str]] = {
+    "borrowing.patience": "60s",
+    "deviceshare.KnownGeometriesCMName": "volcano-vgpu-device-config",
+    "deviceshare.KnownGeometriesCMNamespace": "kube-system",
+    "estimator.be_cpu": "250m",
+    "estimator.be_mem": "200Mi",
+    "extender.httpTimeout": "1s",
+    "interval": "5m",
+    "metricsPeriod": "5m",
+    "resources.cpu.type": "LeastAllocated",
+    "resources.memory.type": "LeastAllocated",
+    "tdm.evict.period": "1m",
+    "tdm.timezone": "UTC",
+}
+"""Argument -> its default as a user writes it, where the plugin puts it in after reading."""
+_BESIDE: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "binpack": (("binpack.resources.<name>", "whole number", "`1`"),),
+    "deviceshare": (("deviceshare.GPUExclusiveRules", "list of mappings", "none"),),
+    "extender": (("extender.managedResources", "list or text", "all pods"),),
+    "network-topology-aware": (("hypernode.binpack.resources.<name>", "whole number", "`1`"),),
+    "rescheduling": (("strategies", "list of mappings", "none"),),
+    "resource-strategy-fit": (
+        ("resources.<name>.type", "text", "`LeastAllocated`"),
+        ("resources.<name>.weight", "whole number", "`1`"),
+        ("sra.weight", "whole number", "`0`"),
+        ("sra.resourceWeight.<name>", "whole number", "`1`"),
+        ("proportional.resources", "text", "none"),
+        ("proportional.resourceProportion.<name>.cpu", "number", "`1`"),
+        ("proportional.resourceProportion.<name>.memory", "number", "`1`"),
+    ),
+    "tdm": (("tdm.revocable-zone.<name>", "text", "none"),),
+}
+"""Plugin -> (argument, what it is, default) of those that are read only where others are given."""
 _SHARES: Final = "[Preemption and fairness](fairness.md)"
 
 
@@ -51,6 +85,8 @@ class Argument:
     @property
     def told(self) -> str:
         """The default in words or code."""
+        if self.key in _MEANT:
+            return f"`{_MEANT[self.key]}`"
         if self.default is None:
             return "none"
         if isinstance(self.default, bool):
@@ -83,13 +119,14 @@ def sections() -> Iterator[str]:
     for plugin, configure in sorted(PLUGINS.items()):
         yield f"## {plugin}"
         yield f"{_purpose(configure)}{_more(plugin)}"
-        found = arguments_of(plugin)
-        if not found:
+        rows = [(each.key, each.kind, each.told) for each in arguments_of(plugin)]
+        rows += _BESIDE.get(plugin, ())
+        if not rows:
             continue
         yield "| argument | | default |"
         yield "|---|---|---|"
-        for each in found:
-            yield f"| `{each.key}` | {each.kind} | {each.told} |"
+        for key, kind, told in sorted(rows):
+            yield f"| `{key}` | {kind} | {told} |"
 
 
 def _purpose(configure: object) -> str:

@@ -1,4 +1,4 @@
-"""binpack: prefers nodes that are full already; the weights per resource, and over all of them.
+"""binpack: prefers nodes that are full already, with a weight for each resource and one for all.
 
 ``binpack.resources`` names the resources beyond cpu and memory that count, whose weights stand
 elsewhere. The negative weight of a resource is taken as 1; with a negative ``binpack.weight`` nodes

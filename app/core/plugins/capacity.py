@@ -1,4 +1,4 @@
-"""capacity: queues hold up to their capability, and deserve what they say they do.
+"""capacity: a queue deserves the amounts that it names, and holds at most its capability.
 
 Flat by default; with ``enableHierarchy`` queues form a tree (:mod:`app.core.shares.hierarchy`),
 only its leaves take groups, and a group must fit its queue *and every queue above*. Either way the

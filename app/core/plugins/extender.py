@@ -1,4 +1,4 @@
-"""extender: a server of the operator's, the HTTP extender, says what may be planned.
+"""extender: a server of yours, the HTTP extender, says where pods may go and which may be evicted.
 
 It is asked by others (:mod:`app.service.intake.http_extender`); here its answers are looked up, as
 the snapshot has them. Pods wait that it was not asked about yet, or not lately. Arguments, all

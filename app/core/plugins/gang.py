@@ -1,4 +1,4 @@
-"""gang: a group needs its minimum, in all, per role and of whole sub-groups.
+"""gang: a group starts with its minimum of members, in all, per role and of whole sub-groups.
 
 *Valid* asks whether enough members exist, *ready* whether enough have a place. Roles are looked at
 only when ``minMember`` covers the sum of their minimums: a smaller ``minMember`` says that any

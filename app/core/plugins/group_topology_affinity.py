@@ -1,4 +1,4 @@
-"""group-topology-affinity: where members go by the domains that others are in.
+"""group-topology-affinity: members go beside other groups or apart from them, by domain.
 
 PodGroups and vcjobs say it (``topologyAffinity``): near to other groups, or apart from them;
 sub-groups of one group together, or apart; members spread over so many domains. Required terms are

@@ -1,4 +1,4 @@
-"""network-topology-aware: near to the members that have places, and into domains that are full.
+"""network-topology-aware: members go near to those with places, and into domains that are full.
 
 Of domains of a tier that would take a gang, the one is tried first of which most would be used with
 the gang in it (``hypernode.binpack.cpu``, ``.memory``, ``.resources`` and ``.resources.<name>`` are

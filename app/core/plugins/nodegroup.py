@@ -1,4 +1,4 @@
-"""nodegroup: on which groups of nodes the pods of a queue go, as ``spec.affinity`` of it says.
+"""nodegroup: pods go to the groups of nodes that ``spec.affinity`` of their queue names.
 
 The group of a node is its label ``volcano.sh/nodegroup-name``. Pods go to groups that are required
 or preferred, and not to those that are banned (``nodeGroupAntiAffinity``, required); a group that

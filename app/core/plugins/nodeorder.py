@@ -1,4 +1,4 @@
-"""nodeorder: the weights of the stock scheduler's score rules."""
+"""nodeorder: scores nodes by the rules of the stock kube-scheduler, each with a weight."""
 
 from app.core.arguments import Arguments
 from app.core.policy import Hooks, OpenPlugin, Scoring, Session

@@ -1,4 +1,4 @@
-"""overcommit: admits groups only while their claims fit the cluster, stretched by a factor.
+"""overcommit: admits groups only while their claims fit the cluster, times a factor.
 
 ``idle = total x factor - used`` is fixed when the cycle opens: a group placed in the cycle moves
 from the claims to the used, and counting either once is right. Pods that were evicted before it

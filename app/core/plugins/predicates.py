@@ -1,4 +1,4 @@
-"""predicates: which of the node rules are on; the rules themselves are placement's."""
+"""predicates: turns rules about the nodes of a pod on and off, such as taints and volumes."""
 
 from app.core.arguments import Arguments
 from app.core.placement.claim_books import ClaimBooks

@@ -1,4 +1,4 @@
-"""priority: higher first, among groups and among the members of a group."""
+"""priority: groups of higher priority go first, and so do members within a group."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""proportion: queues deserve the cluster by weight, and hold no more than they deserve.
+"""proportion: a queue deserves its part of the cluster by weight, and borrows what others leave.
 
 Only queues that have groups take part. *Deserved* is worked out when it is first asked for
 (:mod:`app.core.shares.entitlements`), and once more after groups were admitted; what a queue holds

@@ -1,4 +1,4 @@
-"""tdm: nodes of revocable zones take pods at certain times of the day, and only such as may go.
+"""tdm: nodes of revocable zones take pods at certain hours, and only pods that may be evicted.
 
 A node is in the zone that its label ``volcano.sh/revocable-zone`` names, and the arguments say when
 each zone is open: ``tdm.revocable-zone.rz1: "22:00-06:00"``, by a clock in ``tdm.timezone`` (UTC).

@@ -1,4 +1,4 @@
-"""usage: no pod goes to a node that is busier than a threshold, and idle nodes are better.
+"""usage: no pod goes to a node that is busier than a threshold, and idle nodes score higher.
 
 Loads are measured by others, and averages of some minutes. One that is older than five minutes
 counts for nothing: the node is allowed, and scores nothing. Arguments:
