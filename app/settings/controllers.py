@@ -27,8 +27,8 @@ class ControllersSettings(ProcessSettings):
     max_requeue_num: int = option(
         15,
         ge=-1,
-        text="How often a job tries again whose pods, or what else it needs, are refused, before it "
-        "is ended; -1: without end",
+        text="How often a job tries again whose pods, or what else it needs, are refused, before "
+        "it is ended; -1: without end",
     )
     inherit_owner_annotations: bool = option(
         True,

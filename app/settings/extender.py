@@ -73,8 +73,8 @@ class ExtenderSettings(ProcessSettings):
     prebind_timeout: float = option(
         300.0,
         gt=0,
-        text="Seconds a planned pod may take to be bound while kube-scheduler waits for its volumes "
-        "or devices; the gang's room is kept",
+        text="Seconds a planned pod may take to be bound while kube-scheduler waits for its "
+        "volumes or devices; the gang's room is kept",
     )
     slot_timeout: float = option(
         60.0,
