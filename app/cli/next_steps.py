@@ -14,7 +14,7 @@ from app.model.reason import GUARANTEE, MEMBERS_MISSING, SCHEDULER, Never
 _NEXT: Final[Mapping[str, str]] = {
     "QueueMissing": "create the queue, or name another one",
     "QueueNotOpen": "open the queue: pumice queue operate --action open --name {queue}",
-    "QueueNotLeaf": "name one of the queues below it",
+    "QueueNotLeaf": "name one of the child queues of that queue",
     "QueueTreeInvalid": "mend the parents of the queue",
     "QueueQuota": "wait for jobs of {limiting} to end, or raise its capability",
     "QueueRoom": "wait for jobs of {limiting} to end, {guarantees}or add nodes",
@@ -30,8 +30,9 @@ _NEXT: Final[Mapping[str, str]] = {
     "container, or compare the topology policy of the task with those of the kubelets "
     "(kubectl get numatopologies --output=yaml)",
     "Devices": "wait for pods with devices to end, ask for less of each, or compare the types and "
-    "UUIDs that its annotations name with what the nodes list (docs/devices.md)",
-    "Volumes": "compare its claims with what there is (kubectl get pvc,pv,storageclass,csinode), "
+    "UUIDs that the annotations of the pod name with what the nodes list (docs/devices.md)",
+    "Volumes": "compare the claims of the pod with what there is "
+    "(kubectl get pvc,pv,storageclass,csinode), "
     "or wait for pods with volumes to end (docs/volumes.md)",
     "HttpExtender": "see what the server of the plugin extender says, and whether it answers "
     "(/readyz of the extender tells; docs/extender-plugin.md)",
@@ -41,22 +42,23 @@ _NEXT: Final[Mapping[str, str]] = {
     "(networkTopology.highestTierAllowed)",
     "TopologyAffinity": "wait for the groups named to end or to come, or ask for less in "
     "topologyAffinity (preferred in place of required, another tier)",
-    "Vetoed": "see in the events of its pods which filter of kube-scheduler refuses; "
+    "Vetoed": "see in the events of the pods which filter of kube-scheduler refuses; "
     "Pumice tries these nodes again by itself, within a minute (--veto-time)",
-    "SchedulerRefuses": "mend what kube-scheduler says of the pod; it tries it again by itself",
+    "SchedulerRefuses": "mend what kube-scheduler says of the pod; "
+    "kube-scheduler tries the pod again by itself",
     "InPreBind": "see in the events of the pod's claims why there is no volume or device yet; "
-    "it is bound by itself then",
-    "NotAdmitted": "wait for the next cycle, or see that the actions of volcano-scheduler.conf "
-    "take it up: enqueue, allocate, backfill",
-    "CoolingDown": "wait, Pumice plans it again by itself then; "
-    "see in the events of its pods why they were not bound",
-    "Collecting": "wait, Pumice keeps what comes free for it until it fits whole",
-    "Pipelined": "wait, Pumice binds it by itself when these pods have gone; "
+    "Pumice binds the pod by itself once there is one",
+    "NotAdmitted": "wait for the next cycle, or see that volcano-scheduler.conf has the actions "
+    "enqueue, allocate and backfill",
+    "CoolingDown": "wait, Pumice plans the group again by itself; "
+    "see in the events of the pods why they were not bound",
+    "Collecting": "wait, Pumice keeps what comes free until the whole group fits",
+    "Pipelined": "wait, Pumice binds the group by itself when these pods have gone; "
     "pumice explain names them and tells which rule let them go",
     "QueueOrder": "wait for the earlier group of the queue, or set its dequeueStrategy to traverse",
     "NotEnoughTasks": "create the missing pods, or lower minMember",
     "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
-    "Gated": "remove the scheduling gates that are not ours",
+    "Gated": "remove the scheduling gates of other controllers from the pods",
     "PodGroupMissing": "create the PodGroup that the pods name",
     "FailedCreate": "mend what refuses the pods, as the message says: a ResourceQuota, a policy, "
     "a webhook or a field of the pod template; the controllers try again by themselves",

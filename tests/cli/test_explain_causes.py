@@ -80,7 +80,8 @@ def lines_of(stand: Stand, *arguments: str) -> tuple[str, str, str]:
         ([], "create the PersistentVolumeClaim data, which the pods name"),
         (
             [claim("data", "Bound")],
-            "mend what kube-scheduler says of the pod; it tries it again by itself",
+            "mend what kube-scheduler says of the pod; "
+            "kube-scheduler tries the pod again by itself",
         ),
     ],
     ids=["pending", "missing", "bound"],
@@ -195,7 +196,7 @@ def test_room_that_is_kept_for_pods_that_are_refused_is_not_the_answer(stand: St
             (
                 "pod default/a-0 waits for its scheduling gates: example.com/quota",
                 "Gated",
-                "remove the scheduling gates that are not ours",
+                "remove the scheduling gates of other controllers from the pods",
             ),
         ),
         (

@@ -91,11 +91,11 @@ def test_there_is_something_to_say_for_every_cause(cause: Cause) -> None:
     ("cause", "says"),
     [
         (Cause.VETOED, "tries these nodes again by itself"),
-        (Cause.SCHEDULER_REFUSES, "tries it again by itself"),
-        (Cause.IN_PREBIND, "bound by itself then"),
-        (Cause.NOT_ADMITTED, "actions of volcano-scheduler.conf"),
-        (Cause.COOLING_DOWN, "plans it again by itself then"),
-        (Cause.COLLECTING, "keeps what comes free for it"),
+        (Cause.SCHEDULER_REFUSES, "tries the pod again by itself"),
+        (Cause.IN_PREBIND, "binds the pod by itself"),
+        (Cause.NOT_ADMITTED, "volcano-scheduler.conf has the actions"),
+        (Cause.COOLING_DOWN, "plans the group again by itself"),
+        (Cause.COLLECTING, "keeps what comes free until"),
         (Cause.QUEUE_ORDER, "wait for the earlier group of the queue"),
     ],
 )

@@ -93,7 +93,7 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         ),
     ),
     Cause.QUEUE_OVERUSED: (
-        "The queue holds what it deserves, and other queues need the rest. See "
+        "The queue holds what it deserves, and other queues need the rest of the cluster. See "
         "[Preemption and fairness](fairness.md).",
         Refusal(Cause.QUEUE_OVERUSED, where=_QUEUE),
     ),
@@ -130,7 +130,8 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         _said(Cause.NODE_LOAD, "cpu load of at most 80 % allowed; the least is 95 %"),
     ),
     Cause.NUMA: (
-        "No kubelet would take the pod with its cpus on so few NUMA nodes. See [NUMA](numa.md).",
+        "The cpus of the pod have to be on few NUMA nodes, and no node has enough free cpus there. "
+        "See [NUMA](numa.md).",
         _nodes(Cause.NUMA, NodeCount("container cannot be assigned by numa", 5)),
     ),
     Cause.DEVICES: (
@@ -142,8 +143,8 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         _said(Cause.VOLUMES, "node n1: 3 of 16 volumes of csi.example.com free; 4 asked"),
     ),
     Cause.HTTP_EXTENDER: (
-        "The server that the plugin `extender` asks said no, or nothing yet; the sentence has its "
-        "words. See [A server that decides too](extender-plugin.md).",
+        "The server that the plugin `extender` asks said no, or nothing yet. The sentence has the "
+        "words of the server. See [A server that decides too](extender-plugin.md).",
         _nodes(
             Cause.HTTP_EXTENDER,
             NodeCount("node(s) the HTTP extender refuses", 3),
@@ -165,8 +166,8 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         ),
     ),
     Cause.SCHEDULER_REFUSES: (
-        "kube-scheduler refuses a pod before it asks Pumice: a volume claim is missing, say. The "
-        "sentence has its own words.",
+        "kube-scheduler refuses a pod before it asks Pumice, because a volume claim is missing for "
+        "instance. The sentence has the words of kube-scheduler.",
         _said(
             Cause.SCHEDULER_REFUSES,
             "kube-scheduler refuses pod default/training-worker-0: "
