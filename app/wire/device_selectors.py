@@ -38,15 +38,17 @@ def parse_version(text: str) -> Version | None:
 
 def holds(expression: str, device: PoolDevice) -> bool:
     """Whether a device satisfies an expression, or may."""
-    program = _compiled(expression)
-    if program is None:
-        return True
     try:
+        program = _compiled(expression)
+        if program is None:
+            return True
         return program.execute(_context(device, _domains(expression))) is True
     except RuntimeError as error:
         return device.opaque or _UNDEFINED in str(error)
-    except (KeyError, ValueError, TypeError, OverflowError):
+    except (ArithmeticError, LookupError, TypeError, ValueError):
         return device.opaque
+    except Exception:  # what one user writes must not end the cycle of all: kube-scheduler decides
+        return True
 
 
 @lru_cache(maxsize=_KEPT)

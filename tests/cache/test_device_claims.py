@@ -57,6 +57,22 @@ def test_a_pod_asks_for_what_its_template_says() -> None:
     assert rig.asked() == {"a": 2}
 
 
+@pytest.mark.parametrize("broken", ["1 / 0 == 1", "[1][5] == 1", "[1].map(x, x / 0) == [1]", "("])
+def test_an_expression_that_fails_keeps_no_snapshot_from_being_made(broken: str) -> None:
+    rig = Rig()
+    rig.cache.device_claims.set_class(DeviceClass("gpu", frozenset(), (broken,)))
+    rig.cache.device_claims.set_slice(pool("x", node="n"))
+    rig.template("bad", asks(selectors=(broken,)))
+    rig.template("good", asks(selectors=("true",)))
+    rig.claims("c", of=asks(selectors=(broken,)))
+    for name, of in (("a", "bad"), ("b", "good")):
+        rig.pod(name, shape=claiming("c", of=of))
+    facts = Snapshotter(rig.cache).snapshot().claimed_devices
+    assert facts is not None
+    assert facts.satisfying["true"] == {0}
+    assert facts.satisfying[broken] == (frozenset({0}) if broken == "(" else frozenset())
+
+
 def test_a_pod_that_comes_before_its_template_asks_for_it_once_it_is_there() -> None:
     rig = Rig()
     rig.pod("a", shape=claiming(of="t"))

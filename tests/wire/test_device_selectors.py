@@ -3,6 +3,7 @@
 import pytest
 
 from app.model.device_slices import Capacity, DeviceId, PoolDevice, Reach, Version
+from app.wire import device_selectors
 from app.wire.device_selectors import holds, parse_version
 from tests.device_claims import device
 
@@ -49,6 +50,14 @@ SIZE = 'device.capacity["gpu.example.com"]'
         (f"{OWN}.none == 1", False),
         (f'{OWN}.index == "3"', False),
         ("1", False),
+        ("1 / 0 == 1", False),
+        ("1 % 0 == 1", False),
+        ("[1][5] == 1", False),
+        ("[1].map(x, x / 0).size() > 0", False),
+        (f"{OWN}.index / 0 == 1", False),
+        (f"{OWN}.index + 9223372036854775807 > 0", False),
+        (f'{OWN}.index.lowerAscii() == "x"', False),
+        ("1 / 0 == 1 || device.driver != 'x'", True),
     ],
 )
 def test_an_expression_holds_of_a_device_or_not(expression: str, is_so: bool) -> None:
@@ -72,6 +81,24 @@ def test_what_is_not_understood_is_left_to_kube_scheduler(expression: str) -> No
 def test_a_device_with_attributes_that_are_not_readable_is_left_to_kube_scheduler() -> None:
     id_ = DeviceId("gpu.example.com", "n", "a")
     assert holds(f"{OWN}.none == 1", PoolDevice(id_, Reach(), opaque=True))
+
+
+@pytest.mark.parametrize("expression", ["1 / 0 == 1", "[1][5] == 1", f"{OWN}.none == 1"])
+def test_an_expression_that_fails_for_such_a_device_is_left_to_kube_scheduler(
+    expression: str,
+) -> None:
+    assert holds(expression, PoolDevice(A100.id, Reach(), opaque=True))
+
+
+@pytest.mark.parametrize("step", ["_compiled", "_context"])
+def test_an_expression_that_fails_in_a_way_not_foreseen_is_left_to_kube_scheduler(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise AssertionError("not foreseen")
+
+    monkeypatch.setattr(device_selectors, step, fails)
+    assert holds("device.driver == 'x'", A100)
 
 
 @pytest.mark.parametrize(
