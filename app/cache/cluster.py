@@ -167,8 +167,8 @@ class ClusterCache:
 
     def drop_pod(self, uid: PodUid) -> None:
         """A pod is gone; what it held is free at once, and only the watch can bring it back."""
-        self.device_claims.drop_pod(uid)
         self.pods.drop_pod(uid)
+        self.device_claims.drop_pod(uid)
 
     # --- events: nodes ---------------------------------------------------------------------------
 

@@ -175,12 +175,10 @@ class DeviceClaims:
         claims = pod.shape.claims if pod is not None else None
         if claims is None:
             return
-        for each in claims.each:
-            if each.template:
-                key = _key(claims, each.template)
-                self._of_template[key].pop(uid, None)
-                if not self._of_template[key]:
-                    del self._of_template[key]
+        for key in {_key(claims, each.template) for each in claims.each if each.template}:
+            del self._of_template[key][uid]
+            if not self._of_template[key]:
+                del self._of_template[key]
         for key in set(claims.shared):
             del self._shared[key].users[uid]
             if not self._shared[key].users:

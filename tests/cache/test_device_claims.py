@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.cache.device_claims import DeviceClaims
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.policy import NodesNow
 from app.model.device_claims import ClaimSpec
 from app.model.device_slices import Capacity, ClaimedDevices
 from app.model.job import JobTemplate, Template
 from app.model.node import DeviceClass
-from app.model.shape import PodClaim, PodClaims
+from app.model.shape import PodClaim, PodClaims, PodShape
 from tests.builders import make_node, make_queue, make_shape
 from tests.cache.rig import Rig as Small
 from tests.core.plugins.sessions import open_plugin
@@ -143,6 +144,37 @@ def test_a_terminating_pod_is_charged_only_where_no_other_has_the_claim() -> Non
     assert rig.asked() == {"b": 2}
     rig.cache.drop_pod(rig.uid("b"))
     assert rig.asked() == {"a": 2}
+
+
+def twice_of(name: str) -> PodShape:
+    each = (PodClaim("a", template=name), PodClaim("b", template=name))
+    return make_shape(claims=PodClaims("default", each))
+
+
+def test_a_pod_with_two_claims_of_one_template_is_charged_until_it_goes() -> None:
+    rig = Rig()
+    rig.template("t", asks(2))
+    for name in ("a", "b"):
+        rig.pod(name, shape=twice_of("t"), node="n", phase="Running")
+    assert (rig.asked(), rig.held()) == ({"a": 4, "b": 4}, 8)
+    rig.cache.drop_pod(rig.uid("a"))
+    assert (rig.asked(), rig.held()) == ({"b": 4}, 4)
+    rig.pod("b", shape=twice_of("t"), node="n", phase="Succeeded")
+    assert (rig.asked(), rig.held()) == ({}, 0)
+
+
+def test_a_pod_goes_whatever_is_wrong_with_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    rig = Rig()
+    rig.template("t", asks(2))
+    for name in ("a", "b"):
+        rig.pod(name, shape=claiming(of="t"), node="n", phase="Running")
+    monkeypatch.setattr(DeviceClaims, "drop_pod", fails)
+    with pytest.raises(RuntimeError):
+        rig.cache.drop_pod(rig.uid("a"))
+    assert rig.held() == 2
 
 
 def test_each_queue_is_charged_for_a_claim_that_pods_of_both_share() -> None:
