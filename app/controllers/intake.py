@@ -6,9 +6,10 @@ that goes from a part to another, or is made anew there, may be shown by its new
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 from app.controllers.runtime import Runtime
-from app.kit.listings import Listings
+from app.kit.listings import Listings, take_out
 from app.wire.kinds import Resource
 from app.wire.unstructured import Key, Object, key_of
 
@@ -38,10 +39,13 @@ class Intake:
         self._listings.begin(source)
 
     def end_listing(self, source: str) -> None:
-        """Complete the listing of ``source``: objects that were not in it are gone."""
+        """Complete the listing of ``source``: objects that were not in it are gone.
+
+        Raises :class:`ExceptionGroup` with what went wrong, once all others are out.
+        """
         listed = self._listings.end(source)
-        for key in sorted(listed.gone if listed is not None else (), key=str):
-            self._drop(source, key)
+        gone = sorted(listed.gone if listed is not None else (), key=str)
+        take_out(gone, partial(self._drop, source))
 
     def _drop(self, source: str, key: Key) -> None:
         kind = self._sources[source]

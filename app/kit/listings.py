@@ -4,7 +4,7 @@ A source (one listing and watch) shows objects one by one. When a listing of it 
 the source had shown before and the listing lacks has gone while the watch was down.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -17,6 +17,21 @@ class Listed(Generic[K]):
 
     there: frozenset[K]
     gone: frozenset[K]
+
+
+def take_out(gone: Iterable[K], take: Callable[[K], object]) -> None:
+    """Take out each of ``gone``.
+
+    Raises :class:`ExceptionGroup` with what went wrong, once all others are out.
+    """
+    faults: list[Exception] = []
+    for key in gone:
+        try:
+            take(key)
+        except Exception as fault:  # a bug with one object must not keep the others
+            faults.append(fault)
+    if faults:
+        raise ExceptionGroup("objects not taken out", faults)
 
 
 @dataclass(slots=True, eq=False)

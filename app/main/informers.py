@@ -321,22 +321,23 @@ class Informers:
                 for obj in objects:
                     _take_in(feed.upsert, kind, obj)
             case ListStarted():
-                feed.begin_listing(kind)
+                _take_in(feed.begin_listing, kind)
             case ListDone(version):
-                feed.end_listing(kind)
-                self._listed(kind, bool(version))
+                _take_in(feed.end_listing, kind)
+                _take_in(self._listed, kind, bool(version))
                 self._delivered.add(kind)
                 if not self.unsynced():
                     self.synced.set()
             case Malformed():
-                feed.reject(kind, event.key, event.message, uid=event.uid, deleted=event.deleted)
+                reject = partial(feed.reject, uid=event.uid, deleted=event.deleted)
+                _take_in(reject, kind, event.key, event.message)
 
 
-def _take_in(change: Callable[[str, Any], None], kind: str, obj: object) -> None:
+def _take_in(change: Callable[..., object], kind: str, *about: object) -> None:
     try:
-        change(kind, obj)
+        change(kind, *about)
     except Exception:  # a bug with one object must not lose those that follow it
-        log.exception("object not taken in", extra={"kind": kind, "object": repr(obj)[:_SHOWN]})
+        log.exception("object not taken in", extra={"kind": kind, "object": repr(about)[:_SHOWN]})
 
 
 def _pieces(batch: Batch[Any]) -> Iterator[Batch[Any]]:

@@ -1,4 +1,6 @@
-from app.kit.listings import Listed, Listings
+import pytest
+
+from app.kit.listings import Listed, Listings, take_out
 
 
 def listings() -> Listings[str]:
@@ -63,3 +65,11 @@ def test_there_is_nothing_to_end_without_a_beginning() -> None:
     its.begin("pods")
     its.end("pods")
     assert its.end("pods") is None
+
+
+def test_what_cannot_be_taken_out_keeps_nothing_else() -> None:
+    left = {"a", "c"}
+    with pytest.raises(ExceptionGroup) as fault:
+        take_out("abcb", left.remove)
+    assert left == set()
+    assert [str(each) for each in fault.value.exceptions] == ["'b'", "'b'"]

@@ -149,6 +149,36 @@ def test_an_object_that_cannot_be_taken_in_keeps_no_other_out(
     assert all("uid-b" in r["object"] for r in said)
 
 
+@pytest.mark.parametrize("step", ["begin_listing", "end_listing", "reject", "note_listed"])
+def test_a_step_that_fails_keeps_no_other_object_out(
+    step: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = getattr(Feed, step)
+
+    def fails(feed: Feed, kind: str, *args: Any, **more: Any) -> None:
+        if kind == "pods":
+            raise RuntimeError("a bug")
+        goes_on(feed, kind, *args, **more)
+
+    async def story(rig: Rig) -> None:
+        await rig.informers.synced.wait()
+        await rig.until(lambda: "uid-d" in rig.cache.members)
+        assert set(rig.cache.members) == {"uid-a", "uid-c", "uid-d"}
+
+    monkeypatch.setattr(Feed, step, fails)
+    with ScriptedServer() as server:
+        serve(
+            server,
+            pods=[page([running("a"), running("b", cpu="lots"), running("c")], version=1)],
+            watches=[watch(line("ADDED", running("d")))],
+        )
+        follow(server, tmp_path, story)
+    assert [vars(r)["kind"] for r in caplog.records if r.message == "object not taken in"] == [
+        "pods"
+    ]
+    assert not [r for r in caplog.records if r.message == "mailbox handler failed"]
+
+
 def test_a_broken_pod_that_is_deleted_is_taken_out(tmp_path: Path) -> None:
     async def story(rig: Rig) -> None:
         await rig.until(lambda: "uid-last" in rig.cache.members)

@@ -19,7 +19,7 @@ from typing import Any
 
 from app.cache.cluster import ClusterCache
 from app.cache.nodes.volumes import VolumeUsage
-from app.kit.listings import Listings
+from app.kit.listings import Listings, take_out
 from app.model.device_families import DEFAULT_DEVICES
 from app.model.ids import GroupKey, PodUid
 from app.service.activity import Activity
@@ -110,17 +110,16 @@ class Feed:
     def end_listing(self, kind: str) -> None:
         """Complete the listing of ``kind``: drop what was not in it.
 
-        So are pods that a Filter call had shown before it began and that it does not have.
+        So are pods that a Filter call had shown before it began and that it does not have. Raises
+        :class:`ExceptionGroup` with what went wrong, once all others are dropped.
         """
         listed = self._listings.end(kind)
         if listed is None:
             return
-        for key in listed.gone:
-            self._kinds[kind_of(kind)].take(key)
         for rejected in [k for k in self.malformed if k[0] == kind and k[1] not in listed.there]:
             del self.malformed[rejected]
-        for uid in self._observed.pop(kind, frozenset()) - listed.there:
-            self._cache.drop_pod(uid)
+        shown = self._observed.pop(kind, frozenset()) - listed.there
+        take_out(listed.gone | shown, self._kinds[kind_of(kind)].take)
 
     def reject(
         self, kind: str, name: str, message: str, *, uid: str = "", deleted: bool = False

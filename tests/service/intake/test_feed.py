@@ -10,6 +10,7 @@ import pytest
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Stage
 from app.cache.gangs.views import counts_of
+from app.cache.pods import Pods
 from app.model.device_families import DeviceConfig
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
@@ -414,6 +415,27 @@ def test_a_reservation_survives_a_listing_that_names_its_pod(rig: Rig) -> None:
     rig.relist("pods")
     assert rig.used("n") == 0
     assert [lost.why for lost in rig.cache.losses.lost] == ["pod was deleted"]
+
+
+def test_one_that_cannot_be_taken_out_keeps_no_other_that_a_listing_lacks(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop_pod = Pods.drop_pod
+
+    def keeps_b(pods: Pods, uid: PodUid) -> None:
+        if uid == "uid-b":
+            raise RuntimeError("a bug")
+        drop_pod(pods, uid)
+
+    rig.relist("pods", *map(member, "abcdef"))
+    rig.feed.reject("pods", "default/z", "spec.x: is wrong", uid="uid-z")
+    rig.cache.set_pod(member("filtered"), now=0.0, observed=True)
+    monkeypatch.setattr(Pods, "drop_pod", keeps_b)
+    with pytest.raises(ExceptionGroup) as fault:
+        rig.relist("pods", member("a"))
+    assert [str(each) for each in fault.value.exceptions] == ["a bug"]
+    assert set(rig.cache.members) == {"uid-a", "uid-b"}
+    assert rig.shown() == []
 
 
 def test_a_pod_that_only_filter_has_shown_goes_when_a_later_listing_lacks_it(rig: Rig) -> None:
