@@ -5,9 +5,9 @@ together; of alternatives the first that can be had counts. A search that comes 
 :data:`MOST_TRIES` leaves the node to kube-scheduler.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from app.model.amounts import Amounts
 from app.model.device_claims import MOST_DEVICES, ClaimSpec, DeviceRequest, Request
@@ -74,7 +74,7 @@ class Undecided(Exception):
 def assign(offer: Offer, claims: Sequence[OpenClaim]) -> tuple[Taken, ...] | None:
     """What the claims take, all of them; None: there is no way. Raises :class:`Undecided`."""
     search = _Search(offer, claims)
-    return tuple(search.taken) if search.goes_on(0, 0) else None
+    return tuple(search.taken) if search.succeeds() else None
 
 
 def lacking(offer: Offer, claims: Sequence[OpenClaim]) -> Lacking | None:
@@ -112,8 +112,16 @@ class _Want(NamedTuple):
     option: DeviceRequest
 
 
+_Ways: TypeAlias = "Iterator[_Ways | None]"
+"""What may be chosen next, made as it is tried; None: nothing is left to be chosen."""
+
+
 class _Search:
-    """The choice of devices, request after request."""
+    """The choice of devices, request after request.
+
+    The choices that are made by now are a list of ways, not calls inside calls: pods may have more
+    claims and requests than calls may be deep.
+    """
 
     def __init__(self, offer: Offer, claims: Sequence[OpenClaim]) -> None:
         self.taken: list[Taken] = []
@@ -123,29 +131,45 @@ class _Search:
         self._same: dict[tuple[int, int], list[Attribute]] = {}
         """By claim and constraint: the values of the devices chosen so far."""
 
-    def goes_on(self, claim: int, request: int) -> bool:
-        """Give devices to the requests from that one on; False: there is no way."""
-        if claim == len(self._claims):
-            return True
-        requests = self._claims[claim].spec.requests
-        if request == len(requests):
-            return self.goes_on(claim + 1, 0)
-        return any(self._give(claim, request, option) for option in requests[request].options)
+    def succeeds(self) -> bool:
+        """Give devices to all requests; False: there is no way."""
+        ways = [self._request(0, 0)]
+        while ways:
+            try:
+                further = next(ways[-1])
+            except StopIteration:
+                ways.pop()
+                continue
+            if further is None:
+                return True
+            ways.append(further)
+        return False
 
-    def _give(self, claim: int, request: int, option: DeviceRequest) -> bool:
+    def _request(self, claim: int, request: int) -> _Ways:
+        """Give devices to the requests from that one on."""
+        while claim < len(self._claims) and request == len(self._claims[claim].spec.requests):
+            claim, request = claim + 1, 0
+        if claim == len(self._claims):
+            yield None
+            return
+        for option in self._claims[claim].spec.requests[request].options:
+            yield self._give(claim, request, option)
+
+    def _give(self, claim: int, request: int, option: DeviceRequest) -> _Ways:
         suitable = self._offer.suitable(option)
         count = len(suitable) if option.every else option.count
         has = sum(each.claim == self._claims[claim].key for each in self.taken)
         if option.every and not (self._offer.whole and suitable):
-            return False
+            return
         if count > len(suitable) or has + count > MOST_DEVICES:
-            return False
-        return self._choose(_Want(claim, request, option), suitable, count)
+            return
+        yield self._choose(_Want(claim, request, option), suitable, count)
 
-    def _choose(self, want: _Want, candidates: Sequence[int], count: int) -> bool:
+    def _choose(self, want: _Want, candidates: Sequence[int], count: int) -> _Ways:
         """Give ``count`` of ``candidates``; those before the chosen one are not tried again."""
         if not count:
-            return self.goes_on(want.claim, want.request + 1)
+            yield self._request(want.claim, want.request + 1)
+            return
         for number in range(len(candidates) - count + 1):
             self._tries += 1
             if self._tries > MOST_TRIES:
@@ -158,14 +182,12 @@ class _Search:
             if bound is None:
                 continue
             self.taken.append(Taken(self._claims[want.claim].key, at, parts, self._path(want)))
-            if self._choose(want, candidates[number + 1 :], count - 1):
-                return True
+            yield self._choose(want, candidates[number + 1 :], count - 1)
             self.taken.pop()
             for chosen in bound:
                 chosen.pop()
             if want.option.every:
-                return False
-        return False
+                return
 
     def _path(self, want: _Want) -> str:
         request = self._claims[want.claim].spec.requests[want.request]

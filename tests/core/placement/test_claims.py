@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -197,6 +199,26 @@ def test_a_search_that_does_not_end_is_left_to_kube_scheduler() -> None:
     spec = ClaimSpec(asks(2).requests, (SameAttribute("gpu.example.com/numa"),))
     with pytest.raises(Undecided):
         given_to(ClaimSpec(spec.requests * 4, spec.constraints), offer(*devices, *devices))
+
+
+@pytest.mark.parametrize("claims", [6, 32])
+def test_many_claims_of_many_requests_get_devices(claims: int) -> None:
+    shared = offer(*[replace(partly(2_000), id=gpu(str(at)).id) for at in range(32)])
+    option = DeviceRequest("gpu", capacity=(("memory", 1),))
+    spec = ClaimSpec(tuple(Request(f"r{number}", (option,)) for number in range(32)))
+    found = assign(shared, [OpenClaim(str(number), spec) for number in range(claims)])
+    assert found is not None
+    at = Counter(each.at for each in found)
+    assert at.total() == claims * 32
+    assert max(at.values()) <= 2_000
+
+
+def test_claims_that_ask_for_nothing_are_passed_over() -> None:
+    claims = [OpenClaim(str(number), ClaimSpec()) for number in range(2_000)]
+    assert assign(offer(*FREE), claims) == ()
+    found = assign(offer(*FREE), [*claims, OpenClaim("c", asks(2))])
+    assert found is not None
+    assert [each.at for each in found] == [0, 1]
 
 
 @pytest.mark.parametrize(
