@@ -52,6 +52,7 @@ _ALWAYS = "lowPriorityFirst"
 """Pods of low priority always go first."""
 _RESOURCES = (CPU, MEMORY, PODS)
 """Their columns on every axis are 0, 1 and 2."""
+_EVERY = slice(None)
 _ALL = 100.0
 _PERIOD_S = 300.0
 _SHORTEST_PERIOD_S = 30.0
@@ -129,7 +130,7 @@ class NodeUsage:
         started = running.started[rows]
         has_run = (started > 0) & (self._now - started >= self._setting.interval_s)
         has_run &= running.priorities[rows] < least
-        found = [at for at in rows[has_run].tolist() if self.excess(at) is not None]
+        found = self._on_full_nodes(rows[has_run]).tolist()
         if self._setting.offline_only:
             found = [at for at in found if self._is_offline(at)]
 
@@ -146,7 +147,7 @@ class NodeUsage:
         row = int(running.nodes[at])
         if row >= len(self._allocatable) or not self._known[row]:
             return None
-        above = (self._used()[row] > self._most[row]) & (self._of(running.requests[at]) > 0)
+        above = (self._used(row) > self._most[row]) & (self._of(running.requests[at]) > 0)
         if not above.any():
             return None
         column = int(np.argmax(above))
@@ -159,6 +160,16 @@ class NodeUsage:
         too_much = (self._used() + self._of(request) > self._most).sum(axis=1)
         mask: Mask = self._low & (too_much == 0)
         return mask
+
+    def _on_full_nodes(self, rows: Rows) -> Rows:
+        """Those of the pods at ``rows`` that have some of what their nodes have too much of."""
+        running, count = self._snapshot.running, len(self._allocatable)
+        above = np.zeros((count + 1, len(_RESOURCES)), dtype=np.bool_)
+        above[:count] = (self._used() > self._most) & self._known[:, None]
+        has_some = self._of(running.requests[rows]) > 0
+        on = np.minimum(running.nodes[rows], count)  # the last row: no node that is known
+        found: Rows = rows[(above[on] & has_some).any(axis=1)]
+        return found
 
     def _is_due(self) -> bool:
         last = self._snapshot.shuffled
@@ -184,9 +195,11 @@ class NodeUsage:
         found: Matrix = np.stack(sums, axis=-1)
         return found
 
-    def _used(self) -> Matrix:
-        """What is used of each node as the ledger stands, shape ``(N, 3)``."""
-        return self._of(self._allocatable - self._ledger.future_idle) + self._beyond
+    def _used(self, node: int | slice = _EVERY) -> Matrix:
+        """What is used of each node as the ledger stands, shape ``(N, 3)``; of one: ``(3,)``."""
+        taken = self._allocatable[node] - self._ledger.future_idle[node]
+        used: Matrix = self._of(taken) + self._beyond[node]
+        return used
 
     @cached_property
     def _beyond(self) -> Matrix:

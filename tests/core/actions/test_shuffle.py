@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.certificates import check
+from app.core.plugins.rescheduling import NodeUsage
 from app.core.policy import Policies
 from app.model.conf import PluginConf
 from app.model.disruption import DisruptionBudget
 from app.model.eviction import EvictionAction, EvictionPlan, VictimPod
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.parts import NO_SUB_GROUP, Part, SubGroup, SubGroupPolicy
+from app.model.resources import Matrix
 from app.model.running import Protection
 from app.model.shape import LabelSelector, PodShape
 from app.model.workload import QueueState
@@ -71,6 +73,29 @@ def test_no_pod_moves_where_no_node_is_empty() -> None:
 def test_no_node_is_filled_beyond_its_target() -> None:
     outcome = moved(*singles(10), *singles(2, row=1, first=10))
     assert len(victims(outcome)) == 3
+
+
+@pytest.mark.parametrize("on_full_node", [0, 8])
+def test_nodes_are_looked_at_as_often_for_many_pods_as_for_few(
+    on_full_node: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, used = 0, NodeUsage._used
+
+    def counted(usage: NodeUsage, *node: int) -> Matrix:
+        nonlocal looks
+        looks += 1
+        return used(usage, *node)
+
+    def looks_for(count: int) -> int:
+        nonlocal looks
+        looks = 0
+        full = singles(on_full_node, row=1, first=count)
+        outcome = moved(*singles(count), *full, nodes=cores(100, 10, 10))
+        assert len(victims(outcome)) == (3 if full else 0)
+        return looks
+
+    monkeypatch.setattr(NodeUsage, "_used", counted)
+    assert looks_for(49) == looks_for(31) > 0
 
 
 def test_pods_of_low_priority_move_first_and_of_these_the_latest() -> None:
