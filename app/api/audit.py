@@ -132,12 +132,18 @@ class _Every:
 
 
 def _told(found: Iterable[KeptDecision], viewer: Viewer) -> tuple[Mapping[str, Any], ...]:
-    """The decisions as JSON objects; for a tenant those of its namespace, without other names."""
+    """The decisions as JSON objects; for a tenant those of its namespace, without other names.
+
+    The name of a plan has a UID: a tenant is told it of plans for its own groups.
+    """
     own = viewer.namespace
     if own is None:
         return tuple(each._asdict() for each in found)
     mine = (each for each in found if each.group.startswith(f"{own}/"))
-    return tuple(hidden_in(each._asdict(), own=own, namespaces=_Every()) for each in mine)
+    told = (
+        each if each.preemptor.startswith(f"{own}/") else each._replace(plan="") for each in mine
+    )
+    return tuple(hidden_in(each._asdict(), own=own, namespaces=_Every()) for each in told)
 
 
 def _told_coverage(coverage: Coverage, viewer: Viewer) -> Mapping[str, Any]:

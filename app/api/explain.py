@@ -13,7 +13,7 @@ from app.model.workload import GroupPhase
 from app.service.activity import Activity
 from app.service.cycle.advising import Advice, advise
 from app.service.cycle.beyond_minimum import bearable_beyond
-from app.service.telling.evicting import VictimView
+from app.service.telling.evicting import of_tenant
 from app.service.telling.explanations import Story, explain_group, slots_to_pin
 
 _REFUSALS = refusals(
@@ -134,16 +134,8 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
 
 
 def _of_tenant(story: Story, namespace: str) -> Story:
-    """Without UIDs of others' pods, and without certificates, which name all that was seen."""
-
-    def told(victim: VictimView) -> VictimView:
-        is_own = victim.pod.startswith(f"{namespace}/")
-        return victim if is_own else replace(victim, uid="")
-
-    evictions = tuple(
-        replace(each, certificate={}, victims=tuple(map(told, each.victims)))
-        for each in story.evictions
-    )
+    """The story with its eviction plans as the readers of one namespace are told them."""
+    evictions = tuple(of_tenant(each, namespace) for each in story.evictions)
     return replace(story, evictions=evictions)
 
 

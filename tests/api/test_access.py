@@ -7,16 +7,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import msgspec
 import pytest
 from httpx2 import Response
 
 from app.api.access import ASKED_AT_ONCE, KEPT, KNOWN_S, UNKNOWN_S, Access, Account, Right
-from app.model.eviction import VictimPod
-from app.model.ids import GroupKey, NodeName, QueueName
-from app.model.pod import Pod
-from app.model.workload import Namespace
+from app.core.texts import describe
+from app.model.decision import AuditAnswer, AuditQuestion, Decision, KeptDecision
+from app.model.eviction import EvictionAction, EvictionPlan, VictimPod
+from app.model.ids import NodeName, QueueName, group_key
+from app.model.pod import GATE, GROUP_ANNOTATION, Pod
+from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.ports import AuditTrail, Reaction, WriteError
-from tests.api.stand import Stand, stand
+from tests.api.stand import NoTrail, Stand, stand
 from tests.builders import make_pod
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import Rig
@@ -264,9 +267,42 @@ async def test_a_ledger_is_compared_once_for_all_who_ask_at_a_time(
 # --- what a tenant is told ------------------------------------------------------------------------
 
 
-def crowded() -> Contended:
-    """A gang of ours waits for room that pods of another tenant have, and takes some of it."""
+class KeptInMind:
+    """The decisions of a rig from now on, as the files of the keeper would tell them."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.decisions: list[Decision] = []
+        rig.cache.decisions.trail.keeper = self.decisions.append
+
+    async def ask(self, question: AuditQuestion) -> AuditAnswer:
+        told = [kept(number, each) for number, each in enumerate(self.decisions, 1)]
+        found = [
+            each
+            for each in told
+            if each.number > (question.after or 0)
+            and question.kind in {"", each.kind}
+            and question.job in {"", each.group, each.preemptor}
+            and question.pod in {"", f"{each.group.partition('/')[0]}/{each.pod}"}
+        ]
+        return AuditAnswer(tuple(found), (await NoTrail().ask(question)).coverage)
+
+    async def certificate(self, plan: str) -> Any:
+        return next(each.certificate for each in self.decisions if each.plan == plan)
+
+
+def kept(number: int, decision: Decision) -> KeptDecision:
+    """The decision as it is kept."""
+    plain = msgspec.to_builtins(decision._asdict(), enc_hook=str)
+    if decision.refusal is not None:
+        plain["text"] = describe(decision.refusal)
+    del plain["certificate"]
+    return KeptDecision(number=number, **plain)
+
+
+def crowded() -> tuple[Contended, KeptInMind]:
+    """A gang of ours waits for room of another tenant, whose gang takes a pod of ours meanwhile."""
     rig = Contended()
+    trail = KeptInMind(rig)
     rig.see("namespaces", Namespace(SECRET, {}, {}))
     rig.node("n3", "n4", cpu=4000)
     for number in range(4):
@@ -274,40 +310,99 @@ def crowded() -> Contended:
         name = f"secret-project-{number}"
         rig.store(make_pod(name, namespace=SECRET, node=node, phase="Running", shape=TWO))
     rig.gang("big", size=3, shape=TWO)
-    victim = rig.api.pods[f"{SECRET}/secret-project-0"]
+    gone = [rig.api.pods[f"{SECRET}/secret-project-{number}"] for number in range(2)]
     queue = QueueName("default")
-    goes = VictimPod(
-        victim.uid, SECRET, victim.name, victim.node, GroupKey(f"{SECRET}/x"), queue, "priority"
+    victims = tuple(
+        VictimPod(pod.uid, SECRET, pod.name, pod.node, pod.group, queue, "priority") for pod in gone
     )
-    plan = rig.plan(certificate={"victims": [{"namespace": SECRET, "name": victim.name}]})
-    rig.decide(replace(plan, victims=(goes,)))
-    return rig
+    certificate = {"victims": [{"namespace": SECRET, "name": pod.name} for pod in gone]}
+    ours = rig.plan((), [("high-0", "n3"), ("high-1", "n3")], certificate=certificate)
+    rig.decide(replace(ours, victims=victims), theirs(rig, certificate=certificate))
+    return rig, trail
+
+
+def theirs(rig: Contended, *, certificate: Mapping[str, object]) -> EvictionPlan:
+    """A gang of the other tenant waits for the room of a pod of ours."""
+    name = "secret-train"
+    group = PodGroup(
+        SECRET,
+        name,
+        uid=f"uid-{name}",
+        resource_version="1",
+        created=0.0,
+        phase=GroupPhase.INQUEUE,
+        min_member=1,
+    )
+    rig.see("podgroups", group)
+    waits = make_pod(
+        f"{name}-worker-0",
+        namespace=SECRET,
+        annotations={GROUP_ANNOTATION: name},
+        gates=(GATE,),
+        shape=TWO,
+    )
+    rig.store(waits)
+    return EvictionPlan(
+        EvictionAction.PREEMPT,
+        group_key(SECRET, name),
+        (rig.victim("low-0"),),
+        (rig.pipelined(waits.name, "n1"),),
+        certificate=certificate,
+    )
 
 
 POD: Final = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+ABOUT_BOTH: Final = (
+    "/explain/default/high",
+    "/explain/default/low",
+    "/audit?job=default/low",
+    "/audit/evictions/default/low-0",
+)
+"""Paths below which both tenants have a part in what is told."""
 OURS: Final = {"namespace": "default", "name": "high", "podgroup": "high"}
 
 
 async def test_a_tenant_s_token_gets_no_name_of_another_namespace_from_any_path() -> None:
-    rig = crowded()
+    rig, trail = crowded()
     await rig.cycle()
     told: dict[str, dict[str, str]] = {}
     for token in ("toms", "olgas"):
-        async with asked_by(token, rig) as at:
+        async with asked_by(token, rig, trail=trail) as at:
             described = (await at.get("/openapi.json")).json()
-            for name in ("high", "big"):
+            for name in ("high", "big", "low", "low-0"):
                 for method, path in paths_of(described, OURS | {"name": name, "podgroup": name}):
+                    if path == "/audit":
+                        path += f"?job=default/{name}"
                     answer = await ask(at, method, path)
                     told.setdefault(token, {})[path] = answer.text
                     assert answer.status_code < 500, (path, answer.text)
     mine, all_of_it = told["toms"], told["olgas"]
+    for path in ABOUT_BOTH:
+        assert "another namespace" in mine[path], path
+        assert SECRET in all_of_it[path], "the operator is told who it is"
     assert not [path for path, text in mine.items() if SECRET in text or "secret" in text]
-    assert "another namespace" in mine["/explain/default/high"]
-    assert SECRET in all_of_it["/explain/default/high"], "the operator is told who it is"
+
+
+async def test_a_tenant_is_told_the_places_and_the_intent_of_its_own_plan_only() -> None:
+    rig, _ = crowded()
+    told: dict[str, Any] = {}
+    for token in ("toms", "olgas"):
+        async with asked_by(token, rig) as at:
+            for name in ("high", "low"):
+                answer = await at.get(f"/explain/default/{name}")
+                [plan] = answer.json()["evictions"]
+                told[f"{token} {name}"] = plan["intent"], plan["places"]
+    ours = "pumice-eviction-uid-high", [["high-0", "n3"], ["high-1", "n3"]]
+    assert told == {
+        "toms high": ours,
+        "olgas high": ours,
+        "toms low": ("", []),
+        "olgas low": ("pumice-eviction-uid-secret-train", [["secret-train-worker-0", "n1"]]),
+    }
 
 
 async def test_a_tenant_tries_out_objects_of_its_namespace_only() -> None:
-    rig = crowded()
+    rig, _ = crowded()
     await rig.cycle()
     job = {
         "apiVersion": "batch.volcano.sh/v1alpha1",

@@ -92,6 +92,24 @@ def views_of(cache: ClusterCache, evictions: Evictions, key: GroupKey) -> list[E
     ]
 
 
+def of_tenant(view: EvictionView, namespace: str) -> EvictionView:
+    """The plan for readers of one namespace; names like ``namespace/name`` are still in it.
+
+    UIDs of others' pods are left out, and so is the certificate, which names all that was seen. Of
+    a plan for no group of that namespace ``intent`` (it has a UID), ``places`` (they have names of
+    pods) and ``why`` (it may have both) are left out as well.
+    """
+
+    def told(victim: VictimView) -> VictimView:
+        is_own = victim.pod.startswith(f"{namespace}/")
+        return victim if is_own else replace(victim, uid="")
+
+    view = replace(view, certificate={}, victims=tuple(map(told, view.victims)))
+    if view.group.startswith(f"{namespace}/"):
+        return view
+    return replace(view, intent="", places=(), why="")
+
+
 def state_of_evictions(cache: ClusterCache, evictions: Evictions, *, now: float) -> dict[str, Any]:
     """The plans under way, the groups that no pods are evicted for, and pods that do not go."""
     return {

@@ -22,6 +22,7 @@ _NAME: Final = re.compile(
     r"(?<![\w./-])"  # not inside of a longer name, such as a label's key
     r"([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)"
     r"/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
+    r"(?:(?<=/pod):\w(?:[\w.-]*\w)?)?"  # the UID in the key of a pod that stands alone
 )
 
 
