@@ -30,7 +30,8 @@ def record_router(services: ExtenderServices) -> APIRouter:
         """The latest questions to the planner with its answers, for ``pumice replay``.
 
         Snapshots of the cluster, the configuration and the readings of the clock, as much as there
-        is room for. No addresses and no credentials are in it. It is for operators.
+        is room for. Of metrics no addresses and credentials are in it; the URL of the plugin
+        extender is, as the rest of the configuration. It is for operators.
         """
         await services.access.operator(request)
         if turn.locked():

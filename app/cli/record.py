@@ -34,9 +34,10 @@ def record(
 ) -> None:
     """Write what the extender was asked to decide lately, and what it decided, to one file.
 
-    It is for ``pumice replay``: snapshots of the cluster and the configuration, no credentials.
-    With --redact other names stand for those of namespaces, pods, groups, queues and nodes, and for
-    the values of labels; every decision is made anew under these.
+    It is for ``pumice replay``: snapshots of the cluster and the configuration, without credentials
+    of metrics. With --redact other names stand for those of namespaces, pods, groups, queues and
+    nodes, and for the values of labels, and another URL for that of the plugin extender; every
+    decision is made anew under these.
     """
     from app.cli import replaying
 

@@ -3,7 +3,8 @@
 The planner walks in orders that end in names, so a new name stands where the old one stood among
 all others, and the same things are decided. A number at the end of a name stays, as members are
 ordered by it. What stays as it is: names of resources, keys of labels, taints and annotations,
-numbers, what the configuration names, the names that the planner knows, and notes about devices.
+numbers, what the configuration names, the names that the planner knows, and notes about devices. Of
+the configuration only the URL of the plugin extender goes.
 """
 
 import dataclasses
@@ -13,9 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final
 
+from app.core.plugins.extender import URL_PREFIX
 from app.core.protection.rules import SYSTEM_CLASSES, SYSTEM_NAMESPACE
 from app.model import device_families, devices
 from app.model.booleans import boolean
+from app.model.conf import SchedulerConf
 from app.model.eviction import PipelinedPlace
 from app.model.ids import CLUSTER, DEFAULT_QUEUE, ROOT_QUEUE
 from app.model.integers import int64
@@ -47,6 +50,7 @@ _AMOUNT: Final = re.compile(r"[0-9.]+(%|ms|s|m|h|d|[kKMGTPE]i?)?", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 _HIERARCHY: Final = "volcano.sh/hierarchy"
 _OURS: Final = ("volcano.sh/", "pumice.sh/", "kueue.x-k8s.io/")
+_ADDRESS: Final = "http://redacted"
 _PAIR: Final = 2
 
 
@@ -55,6 +59,13 @@ def redacted(recording: Recording) -> tuple[Recording, Mapping[str, str]]:
 
     The plans are those of before: they are to be made anew. Certificates are left out.
     """
+    recording = dataclasses.replace(
+        recording,
+        entries=tuple(
+            dataclasses.replace(entry, conf=_without_address(entry.conf))
+            for entry in recording.entries
+        ),
+    )
     seen = _Walk(None)
     for entry in recording.entries:
         seen.keep(_words(entry.conf))
@@ -245,6 +256,20 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping | tuple | list | frozenset):
         for each in value:
             yield from _texts(each)
+
+
+def _without_address(conf: SchedulerConf) -> SchedulerConf:
+    """The configuration with another URL of the server that decides too, which no plan asks."""
+    tiers = tuple(
+        tuple(
+            dataclasses.replace(plugin, arguments={**plugin.arguments, URL_PREFIX: _ADDRESS})
+            if URL_PREFIX in plugin.arguments
+            else plugin
+            for plugin in tier
+        )
+        for tier in conf.tiers
+    )
+    return dataclasses.replace(conf, tiers=tiers)
 
 
 def _words(value: Any) -> Iterator[str]:

@@ -383,21 +383,25 @@ async def test_a_tenant_s_token_gets_no_name_of_another_namespace_from_any_path(
     assert not [path for path, text in mine.items() if SECRET in text or "secret" in text]
 
 
-async def test_a_tenant_is_told_the_places_and_the_intent_of_its_own_plan_only() -> None:
+async def test_a_tenant_is_told_intent_places_and_what_went_wrong_of_its_own_plan_only() -> None:
     rig, _ = crowded()
+    for begun in rig.evictions.under_way():
+        begun.why = f"{begun.name} cannot be stored"
     told: dict[str, Any] = {}
     for token in ("toms", "olgas"):
         async with asked_by(token, rig) as at:
             for name in ("high", "low"):
                 answer = await at.get(f"/explain/default/{name}")
                 [plan] = answer.json()["evictions"]
-                told[f"{token} {name}"] = plan["intent"], plan["places"]
-    ours = "pumice-eviction-uid-high", [["high-0", "n3"], ["high-1", "n3"]]
+                told[f"{token} {name}"] = plan["intent"], plan["places"], plan["why"]
+    names = "pumice-eviction-uid-high", "pumice-eviction-uid-secret-train"
+    why, why_theirs = (f"{name} cannot be stored" for name in names)
+    ours = names[0], [["high-0", "n3"], ["high-1", "n3"]], why
     assert told == {
         "toms high": ours,
         "olgas high": ours,
-        "toms low": ("", []),
-        "olgas low": ("pumice-eviction-uid-secret-train", [["secret-train-worker-0", "n1"]]),
+        "toms low": ("", [], ""),
+        "olgas low": (names[1], [["secret-train-worker-0", "n1"]], why_theirs),
     }
 
 

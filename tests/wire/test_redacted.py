@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from app.core.planner import plan
+from app.core.plugins.extender import conf_of
 from app.core.replay import replayed
+from app.model.conf import PluginConf
 from app.model.ids import QueueName
 from app.model.recorded import PlanCall, Recorded, Recording
 from app.wire.redacted import _new_names, decided, redacted
@@ -134,3 +136,22 @@ def test_what_the_configuration_names_stays() -> None:
     found, names = redacted(Recording("1", (Recorded(PlanCall.CYCLE, NOW, snapshot, named, made),)))
     assert "night" not in names
     assert found.entries[0].snapshot.table.nodes[0].name != "n1"
+
+
+def test_the_url_of_the_plugin_extender_goes_and_keeps_no_name() -> None:
+    snapshot = make_snapshot(nodes=(make_node("secret-judge"),))
+    conf = policies().conf
+    arguments = {"extender.urlPrefix": "http://secret-judge.secret-team:8713/secret-token"}
+    [first, *rest] = conf.tiers
+    asking = PluginConf("extender", arguments=arguments | {"extender.predicateVerb": "predicate"})
+    named = replace(conf, tiers=((*first, asking), *rest))
+    made = plan(snapshot, policies(), now=NOW, shapes=None)
+    found, names = redacted(Recording("1", (Recorded(PlanCall.CYCLE, NOW, snapshot, named, made),)))
+    [entry] = found.entries
+    [node] = entry.snapshot.table.nodes
+    assert node.name == names["secret-judge"]
+    told = entry.conf.plugin("extender")
+    assert told is not None
+    assert told.arguments["extender.predicateVerb"] == "predicate"
+    assert conf_of(told).url == "http://redacted"
+    assert b"secret" not in zlib.decompress(packed(found).partition(b"\n")[2])

@@ -52,6 +52,8 @@ NAME: Final = "extender"
 SILENT: Final = "node(s) the HTTP extender has not answered about"
 REFUSED: Final = "node(s) the HTTP extender refuses"
 SPARES: Final = "that the HTTP extender does not let go"
+URL_PREFIX: Final = "extender.urlPrefix"
+"""The argument with the URL of the server."""
 _NOT_ASKED: Final = "not asked yet"
 _NO_PODS: Final = "not asked, as the pods do not exist yet"
 _TOLD: Final = 3
@@ -66,7 +68,7 @@ def conf_of(plugin: PluginConf) -> HttpExtenderConf:
         for verb in Verb
         if (path := given.text(f"extender.{verb}Verb")).strip("/ ")
     }
-    url = given.text("extender.urlPrefix").strip()
+    url = given.text(URL_PREFIX).strip()
     if url or verbs:
         _check(url)
     timeout = given.duration("extender.httpTimeout")
@@ -80,16 +82,15 @@ def conf_of(plugin: PluginConf) -> HttpExtenderConf:
 
 
 def _check(url: str) -> None:
-    key = "extender.urlPrefix"
     try:
         parts = urlsplit(url)
         known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         known = False
     if not known:
-        raise _wrong(key, f"{url!r} is no http or https URL")
+        raise _wrong(URL_PREFIX, f"{url!r} is no http or https URL")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise _wrong(key, "only scheme, host, port and path may be given")
+        raise _wrong(URL_PREFIX, "only scheme, host, port and path may be given")
 
 
 def _managed(plugin: PluginConf) -> frozenset[str]:

@@ -113,6 +113,6 @@ def _new_gangs(snapshot: Snapshot, before: Snapshot | None) -> int:
 
 
 def _without_access(conf: SchedulerConf) -> SchedulerConf:
-    """A configuration without addresses and credentials, which no plan looks at."""
+    """A configuration without addresses and credentials of metrics; no plan looks at them."""
     metrics = conf.metrics
     return conf if metrics is None else replace(conf, metrics=MetricsConf(metrics.type))
