@@ -265,6 +265,10 @@ CHOOSING: Final = frozenset(
 )
 
 
+MOST_ASKING: Final = 128
+"""Containers of a pod that may ask for devices of a family: more are too many to search for."""
+
+
 def needs_of(
     families: Iterable[Family], asked: DeviceAsk | None, share: GpuShare | None
 ) -> tuple[tuple[Family, DeviceNeed], ...]:
@@ -298,6 +302,8 @@ def need_of(family: Family, asked: DeviceAsk, share: GpuShare | None = None) -> 
         asks.append(ask)
     if not asks:
         return None
+    if len(asks) > MOST_ASKING:
+        flaw = f"more than {MOST_ASKING} of its containers ask for devices"
     if family.form is Form.HAMI:
         wanted = Wanted(mode=HAMI_CORE if by_software else "")
         return DeviceNeed(family.name, tuple(asks), wanted, apart=True, flaw=flaw)
@@ -313,6 +319,7 @@ def need_of(family: Family, asked: DeviceAsk, share: GpuShare | None = None) -> 
         ),
         spread=said.get(_GROUP_POLICY) == _SPREAD,
         exclusive=asked.exclusive,
+        flaw=flaw,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.core.placement.devices import Given, Lacking, OfNode, assign
 from app.model.device_families import (
     ASCEND_310P,
     GPU_SHARE,
@@ -13,7 +14,15 @@ from app.model.device_families import (
     GpuShare,
     need_of,
 )
-from app.model.devices import Ask, ContainerLimits, DeviceAsk, DeviceKind, Wanted
+from app.model.devices import (
+    UNUSED,
+    Ask,
+    ContainerLimits,
+    DeviceAsk,
+    DeviceKind,
+    DeviceOrder,
+    Wanted,
+)
 
 NUMBER, MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"
 PERCENT, CORES = "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"
@@ -56,6 +65,15 @@ def test_containers_that_ask_for_nothing_are_left_out() -> None:
     need = need_of(VGPU, asked({MEMORY: 1}, {"cpu": 1}, {MEMORY: 2}))
     assert need is not None
     assert [ask.memory for ask in need.asks] == [1, 2]
+
+
+@pytest.mark.parametrize(("containers", "gets"), [(128, Given), (129, Lacking), (1_500, Lacking)])
+def test_only_so_many_containers_of_a_pod_get_devices(containers: int, gets: type) -> None:
+    need = need_of(VGPU, asked(*[{MEMORY: 1}] * containers))
+    assert need is not None
+    on = OfNode((DeviceKind("V100", 32_768, 2_000),), (UNUSED,), (True,))
+    assert isinstance(assign(on, need, DeviceOrder.LAST), gets)
+    assert need.flaw == ("" if gets is Given else "more than 128 of its containers ask for devices")
 
 
 def test_a_percentage_is_of_the_memory_of_each_device() -> None:
