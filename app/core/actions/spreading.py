@@ -6,10 +6,10 @@ most room where there may be only so many. For members of several shapes sets of
 and which member opens which domain; the others are packed exactly. That search is bounded.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, combinations_with_replacement, islice, permutations
+from itertools import combinations, islice, permutations
 from typing import Final
 
 import numpy as np
@@ -124,7 +124,9 @@ class SpreadAttempt(Attempt):
         free = ~level.occupied(_held(cycle, gang, level.nodes))
         lacking = min(max(term.least - int((~free).sum()), 0), len(wanted))
         lacking = lacking if term.least > 1 else 0
-        for openers in self._openers(kinds, lacking):
+        if lacking > int(free.sum()):
+            return
+        for openers in _openers(kinds, lacking):
             for domains in permutations(np.flatnonzero(free).tolist(), lacking):
                 self.steps.left -= _CHOICE
                 if self.steps.left <= 0:
@@ -135,13 +137,6 @@ class SpreadAttempt(Attempt):
                     self.left.extend(task for task in others if not task.is_slot)
                     return
             yield
-
-    @staticmethod
-    def _openers(kinds: dict[_Alike, list[Task]], lacking: int) -> Iterator[tuple[_Alike, ...]]:
-        """The kinds of the members that open a domain each."""
-        for chosen in combinations_with_replacement(list(kinds), lacking):
-            if all(count <= len(kinds[kind]) for kind, count in Counter(chosen).items()):
-                yield chosen
 
     def _place(
         self,
@@ -182,6 +177,22 @@ class SpreadAttempt(Attempt):
             trial.keep()
         self.need, self.placed = need, len(wanted)
         return True
+
+
+def _openers(kinds: Mapping[_Alike, Sequence[Task]], lacking: int) -> Iterator[tuple[_Alike, ...]]:
+    """The kinds of ``lacking`` members, one of which opens each domain: every choice once."""
+    names = list(kinds)
+    every = [at for at, some in enumerate(kinds.values()) for _ in some[:lacking]]
+    last = every[len(every) - lacking :]
+    chosen = every[:lacking]
+    while True:
+        yield tuple(names[at] for at in chosen)
+        behind = [at for at in range(lacking) if chosen[at] < last[at]]
+        if not behind:
+            return
+        first = behind[-1]
+        start = bisect_right(every, chosen[first])
+        chosen[first:] = every[start : start + lacking - first]
 
 
 def _one(level: Level, domain: int) -> Mask:

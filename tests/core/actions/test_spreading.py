@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from time import process_time
 from typing import Any
 
 import pytest
@@ -148,3 +149,48 @@ def test_two_gangs_of_a_spread_share_racks() -> None:
     gangs = [gang_of(name, 3, affinity=over(3)) for name in "xyz"]
     outcome = plan(*gangs, sizes=(2, 1, 2, 1, 2, 1))
     assert [len(racks_of(outcome, name)) for name in "xyz"] == [3, 3, 3]
+
+
+def of_different_shapes(count: int, least: int) -> Gang:
+    """So many members, the first of a core, each that follows a little larger."""
+    waiting = [task for at in range(count) for task in members(f"g{at}", 1, cpu=1 + at / 1000)]
+    return make_gang("g", waiting=tuple(waiting), affinity=over(least))
+
+
+def on_racks_of_one_node(gang: Gang, *sizes: int) -> Outcome:
+    nodes = cores(*sizes)
+    tree = racks(**{f"r{at:02}": f"n{at}" for at in range(len(sizes))})
+    return cycle(gang, nodes=nodes, domains=make_domains(nodes, tree))
+
+
+@pytest.mark.parametrize("least", [11, 18])
+def test_members_of_many_shapes_that_ask_for_more_domains_than_there_are_wait(least: int) -> None:
+    began = process_time()
+    outcome = on_racks_of_one_node(of_different_shapes(18, least), *(9,) * 10)
+    assert process_time() - began < 5
+    assert outcome.refusal("g").cause is Cause.TOPOLOGY_AFFINITY
+
+
+def test_members_of_many_shapes_in_as_many_domains_as_there_are_wait_without_a_long_search() -> (
+    None
+):
+    """The last rack has room for one member only, and no rack for the rest."""
+    began = process_time()
+    outcome = on_racks_of_one_node(of_different_shapes(18, 11), *(2,) * 8, 1, 1, 1)
+    assert process_time() - began < 5
+    assert outcome.nodes("g") == {}
+
+
+def test_members_of_many_shapes_open_as_many_domains_as_they_have_to() -> None:
+    """A small member has to open each of the last racks; the large ones fill the others."""
+    gang = make_gang(
+        "g",
+        waiting=(
+            *(task for at in range(4) for task in members(f"l{at}", 1, cpu=3 + at / 10)),
+            *(task for at in range(2) for task in members(f"s{at}", 1, cpu=1 - at / 10)),
+        ),
+        affinity=over(4),
+    )
+    found = on_racks_of_one_node(gang, 7, 7, 1, 1).nodes("g")
+    assert len(found) == 6
+    assert len(set(found.values())) == 4
