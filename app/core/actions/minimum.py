@@ -24,7 +24,8 @@ from app.core.actions.backlog import Backlog, followers_last, rank
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.kinds import kind_of
 from app.core.actions.packed_units import STEPS, PackedUnits
-from app.core.actions.related_units import TRIES, RelatedUnits, depend_on_each_other
+from app.core.actions.related_units import STEPS as RELATED_STEPS
+from app.core.actions.related_units import RelatedUnits, depend_on_each_other
 from app.core.actions.spreading import SpreadAttempt, areas, is_spread
 from app.core.actions.sub_groups import UnitAttempt, beyond_pieces
 from app.core.gangs import slots
@@ -169,7 +170,7 @@ def _place_spread(
 
 def _inside(gang: Gang) -> Sequence[AttemptKind]:
     """How places are looked for inside one domain, the quickest way first."""
-    steps, tries = SearchSteps(STEPS), SearchSteps(TRIES)
+    steps, related = SearchSteps(STEPS), SearchSteps(RELATED_STEPS)
     if not gang.sub_groups:
         if is_spread(gang):
             return (MemberAttempt, PackedAttempt, partial(SpreadAttempt, steps=steps))
@@ -177,7 +178,7 @@ def _inside(gang: Gang) -> Sequence[AttemptKind]:
     if depend_on_each_other(gang):
         return (
             UnitAttempt,
-            partial(RelatedUnits, tries=tries),
+            partial(RelatedUnits, steps=related),
             partial(PackedUnits, steps=steps),
         )
     return (UnitAttempt, partial(PackedUnits, steps=steps))

@@ -4,12 +4,12 @@ Terms keep sub-groups together in a domain, or apart in different ones. Placed o
 each where it fits best, the first ones may leave no domain to the last. Here the domains of all of
 them are searched: each is placed in one domain after the other, in a trial, and what comes next is
 tried on what that leaves. Of sub-groups of one shape that finds places whenever each can be in one
-domain of the tier, as far as the tries go. Equal sub-groups are tried in the order of their domains
+domain of the tier, as far as the steps go. Equal sub-groups are tried in the order of their domains
 only.
 """
 
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -29,8 +29,12 @@ from app.model.gang import Gang, Task
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.topology import NetworkTopology, Tier
 
-TRIES: Final = 300
-"""Sub-groups that are placed in a trial for one gang: some hundred milliseconds at most."""
+STEPS: Final = 3_000
+"""Steps of the search for one gang, of which each domain that is looked at takes one."""
+_TRY: Final = 9
+"""So many more it costs to place a sub-group in a trial: 300 times, some hundred milliseconds."""
+_PIECE: Final = 64
+"""Units looked at between two yields."""
 
 
 class _Choice(NamedTuple):
@@ -40,6 +44,25 @@ class _Choice(NamedTuple):
     domains: Sequence[Domain | None]
     kind: object
     """What equal choices have in common."""
+
+
+class _There:
+    """The sub-groups of each policy, and the members, that are among the choices still."""
+
+    def __init__(self, choices: Sequence[_Choice]) -> None:
+        self._of = Counter(each.unit.sub_group.policy for each in choices if each.unit.sub_group)
+        self._members = sum(len(each.unit.tasks) for each in choices)
+
+    def may_do(self, need: Need) -> bool:
+        """Whether they are enough for what is needed."""
+        enough = all(lacks <= self._of[policy] for policy, lacks in need.policies.items())
+        return enough and self._members >= need.total
+
+    def leave(self, unit: Unit) -> None:
+        """That unit is none of them any more."""
+        self._members -= len(unit.tasks)
+        if unit.sub_group is not None:
+            self._of[unit.sub_group.policy] -= 1
 
 
 class _Chosen(NamedTuple):
@@ -96,10 +119,10 @@ def _has_to_be_in_one(gang: Gang, policy: SubGroupPolicy) -> bool:
 class RelatedUnits(Attempt):
     """Unit by unit, each in one of its domains, with the domains of all of them searched.
 
-    The ``tries`` are shared by the attempts for one gang in several domains.
+    The ``steps`` are shared by the attempts for one gang in several domains.
     """
 
-    tries: Steps = field(default_factory=lambda: Steps(TRIES))
+    steps: Steps = field(default_factory=lambda: Steps(STEPS))
 
     def run(self) -> Yields:
         """Place units until the minimum is reached, or no choice of domains is left."""
@@ -134,29 +157,41 @@ class RelatedUnits(Attempt):
         """Place some of the choices so that ``need`` is met; whether that is done."""
         if need.met and self.cycle.opened.gang_ready(self.backlog.gang):
             return True
-        if not _may_do(choices, need):
-            return False
-        choice, *others = choices
-        if not _is_wanted(choice.unit, need):
-            return (yield from self._choose(others, need, last))
+        there = _There(choices)
+        for number, choice in enumerate(choices):
+            if not there.may_do(need):
+                return False
+            there.leave(choice.unit)
+            if not _is_wanted(choice.unit, need):
+                continue
+            for at, domain in self._candidates(choice, last):
+                with self.cycle.ledger.trial() as trial:
+                    served = self._place(choice.unit, domain)
+                    if served:
+                        rest = [_Choice(each, [None], None) for each in choice.unit.rest(served)]
+                        others = [*choices[number + 1 :], *rest]
+                        less = _less(need, choice.unit, served)
+                        chosen = _Chosen(choice.kind, at)
+                        if (yield from self._choose(others, less, chosen)):
+                            trial.keep()
+                            return True
+                yield
+            if number % _PIECE == _PIECE - 1:
+                yield
+        return False
+
+    def _candidates(
+        self, choice: _Choice, last: _Chosen | None
+    ) -> Iterator[tuple[int, Domain | None]]:
+        """The domains that may have room for the unit, with their positions."""
         same = last is not None and last.kind is not None and last.kind == choice.kind
         first = last.at if last is not None and same else 0
         for at, domain in enumerate(choice.domains[first:], start=first):
-            if not self._may_fit(choice.unit, domain):
-                continue
-            if not self.tries.take():
-                return False
-            with self.cycle.ledger.trial() as trial:
-                served = self._place(choice.unit, domain)
-                if served:
-                    rest = [_Choice(each, [None], None) for each in choice.unit.rest(served)]
-                    less = _less(need, choice.unit, served)
-                    chosen = _Chosen(choice.kind, at)
-                    if (yield from self._choose([*others, *rest], less, chosen)):
-                        trial.keep()
-                        return True
-            yield
-        return (yield from self._choose(others, need, last))
+            if not self.steps.take():
+                return
+            if self._may_fit(choice.unit, domain):
+                self.steps.left -= _TRY
+                yield at, domain
 
     def _may_fit(self, unit: Unit, domain: Domain | None) -> bool:
         """Whether sums let so many of the unit in as it lacks, by what is left to it by now."""
@@ -190,14 +225,6 @@ def _is_wanted(unit: Unit, need: Need) -> bool:
     if unit.sub_group is not None and unit.sub_group.policy in need.policies:
         return True
     return any(need.takes(task.role) for task in unit.tasks)
-
-
-def _may_do(choices: Sequence[_Choice], need: Need) -> bool:
-    """Whether there are units enough among the choices for what is needed."""
-    there = Counter(each.unit.sub_group.policy for each in choices if each.unit.sub_group)
-    if any(lacks > there[policy] for policy, lacks in need.policies.items()):
-        return False
-    return bool(choices) and sum(len(each.unit.tasks) for each in choices) >= need.total
 
 
 def _less(need: Need, unit: Unit, served: Collection[Task]) -> Need:

@@ -16,7 +16,16 @@ from app.model.reason import Cause
 from app.model.snapshot import MemberPlace
 from app.model.topology import PartTerm, Tier, TopologyAffinity
 from tests.builders import make_gang
-from tests.core.actions.rigs import Outcome, cores, cycle, members, policies, sized, vector
+from tests.core.actions.rigs import (
+    Outcome,
+    cores,
+    cycle,
+    gang_of,
+    members,
+    policies,
+    sized,
+    vector,
+)
 from tests.core.contended import contended, eviction_for, places, running_gang, victims
 from tests.topology import hard, make_domains, racks, zone
 
@@ -189,3 +198,29 @@ def test_a_gang_in_one_domain_has_its_sub_groups_apart_inside() -> None:
     gang = parted(apart("p"), p=2, topology=hard(2))
     found = racks_of(plan(gang, sizes=(4, 4, 1, 0, 1, 1, 2, 2)))
     assert sorted(found.values()) == ["c", "d"]
+
+
+def test_a_thousand_sub_groups_of_which_two_have_no_domains_apart_wait() -> None:
+    """The two racks are in one zone, and every zone takes one sub-group."""
+    gang = parted(apart("p", tier=ZONE), size=3, p=1000)
+    policy = replace(gang.sub_groups[0], least=2, topology=hard(1))
+    nodes = cores(*(4,) * 4)
+    domains = make_domains(nodes, RACKS[:2] + RACKS[4:5])
+    outcome = cycle(
+        replace(gang, sub_groups=(policy,), min_member=6),
+        gang_of("other", 2),
+        nodes=nodes,
+        domains=domains,
+    )
+    assert outcome.nodes("g") == {}
+    assert outcome.refusal("g").cause is Cause.NO_DOMAIN
+    assert len(outcome.nodes("other")) == 2
+
+
+def test_a_sub_group_behind_a_thousand_that_fit_nowhere_is_placed() -> None:
+    gang = parted(apart("p"), size=3, p=1000, q=1)
+    known = [replace(each, least=int(each.name == "q")) for each in gang.sub_groups]
+    pinned = {task.uid: replace(task, pinned=NodeName("none")) for task in gang.waiting[:3000]}
+    waiting = tuple(pinned.get(task.uid, task) for task in gang.waiting)
+    gang = replace(gang, sub_groups=tuple(known), waiting=waiting, min_member=3)
+    assert racks_of(plan(gang, sizes=(3, 0, 0, 0, 0, 0, 0, 0))) == {"q0": "a"}
