@@ -123,21 +123,23 @@ class PackedUnits(Attempt):
         if not +lacking:
             self.steps.left -= _CHOICE
             return self._place(chosen)
-        if not choices:
-            return False
-        choice, *others = choices
-        policy = choice.sub_group.policy
-        if lacking[policy] > 0:
-            less = lacking - Counter([policy])
-            for domain in choice.domains[_first(choice, chosen) :]:
-                self.steps.left -= _CHOICE
-                if self.steps.left <= 0:
-                    return False
-                more = [*chosen, _Chosen(choice, domain)]
-                if self._packed(more) is not None and self._choose(others, more, less):
-                    return True
-        left = sum(other.sub_group.policy == policy for other in others)
-        return left >= lacking[policy] and self._choose(others, chosen, lacking)
+        left = Counter(choice.sub_group.policy for choice in choices)
+        for number, choice in enumerate(choices):
+            policy = choice.sub_group.policy
+            left[policy] -= 1
+            if lacking[policy] > 0:
+                less = lacking - Counter([policy])
+                for domain in choice.domains[_first(choice, chosen) :]:
+                    self.steps.left -= _CHOICE
+                    if self.steps.left <= 0:
+                        return False
+                    more = [*chosen, _Chosen(choice, domain)]
+                    found = self._packed(more) is not None
+                    if found and self._choose(choices[number + 1 :], more, less):
+                        return True
+            if left[policy] < lacking[policy]:
+                return False
+        return False
 
     def _place_each(self, choices: Sequence[_Choice], lacking: Counter[str]) -> bool:
         """Place so many sub-groups as policies lack, each by itself; whether that was possible."""

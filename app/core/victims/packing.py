@@ -17,6 +17,8 @@ from app.model.resources import Matrix, Rows
 
 _MOST_NODES = 64
 _NONE = -(1 << 40)
+_LOOKS = 32
+"""Shapes times nodes that are looked at for one step."""
 _MOST_WORK = 20_000
 """Of the table of two shapes: nodes times members on one of them times members."""
 
@@ -153,6 +155,18 @@ class _Pair:
         return np.array([places_on(free - first.request * number, there) for number in numbers])
 
 
+@dataclass(slots=True)
+class _Turn:
+    """A node takes ``count`` of the ``left`` members of a shape, ``least`` of them or more."""
+
+    depth: int
+    node: int
+    left: int
+    most: list[int]
+    count: int
+    least: int
+
+
 class _Search:
     """Goes through how many of each shape every node takes; equal nodes take no more in turn."""
 
@@ -175,7 +189,7 @@ class _Search:
     def run(self) -> Places | NotPacked:
         if len(self._rows) > _MOST_NODES:
             return NotPacked.UNKNOWN
-        if self._shape(0):
+        if self._fill():
             return tuple(
                 tuple(row for row, n in zip(self._rows, taken, strict=True) for _ in range(n))
                 for taken in self._taken
@@ -190,33 +204,49 @@ class _Search:
         most = each.count if each.per_node is None else min(each.count, each.per_node)
         return max(min((most, *(free[r] // q for r, q in self._asks[at]))), 0)
 
-    def _shape(self, depth: int) -> bool:
-        """Place the shapes from this one of the order on."""
-        if depth == len(self._order):
-            return True
-        for at in self._order[depth:]:
+    def _fill(self) -> bool:
+        """Place all shapes in their order; whether there is a way that the steps find."""
+        turns: list[_Turn] = []
+        turn = self._shape(0)
+        while True:
+            if turn is None or turn.count < turn.least:
+                if not turns:
+                    return False
+                turn = turns.pop()
+                self._take(turn, -turn.count)
+                turn.count -= 1
+                continue
+            self._take(turn, turn.count)
+            turns.append(turn)
+            left = turn.left - turn.count
+            if left:
+                turn = self._node(turn.depth, turn.node + 1, left, turn.most)
+            elif turn.depth + 1 == len(self._order):
+                return True
+            else:
+                turn = self._shape(turn.depth + 1)
+
+    def _shape(self, depth: int) -> "_Turn | None":
+        """The first turn of a shape; None: that shape or one behind it has no room."""
+        later = self._order[depth:]
+        self._steps.left -= len(later) * len(self._rows) // _LOOKS
+        if self._steps.left < 0:
+            return None
+        for at in later:
             room = sum(self._most(at, node) for node in range(len(self._rows)))
             if room < self._wanted[at].count:
-                return False
-        at = self._order[depth]
+                return None
+        at = later[0]
         most = [self._most(at, node) for node in range(len(self._rows))]
-        return self._nodes(depth, 0, self._wanted[at].count, most)
+        return self._node(depth, 0, self._wanted[at].count, most)
 
-    def _nodes(self, depth: int, node: int, left: int, most: list[int]) -> bool:
-        """Let nodes from this one on take the ``left`` members."""
-        if not left:
-            return self._shape(depth + 1)
+    def _node(self, depth: int, node: int, left: int, most: list[int]) -> "_Turn | None":
+        """The turn of a node, with ``left`` members for it and those behind; None: too many."""
         if sum(most[node:]) < left or not self._steps.take():
-            return False
-        at = self._order[depth]
-        least = left - sum(most[node + 1 :])
+            return None
+        least = max(left - sum(most[node + 1 :]), 0)
         upto = min(most[node], left, self._taken_by_equal(depth, node))
-        for count in range(upto, max(least, 0) - 1, -1):
-            self._take(at, node, count)
-            if self._nodes(depth, node + 1, left - count, most):
-                return True
-            self._take(at, node, -count)
-        return False
+        return _Turn(depth, node, left, most, count=upto, least=least)
 
     def _taken_by_equal(self, depth: int, node: int) -> int:
         """What the nearest node before it took that was equal to it; more would be no new try."""
@@ -232,8 +262,9 @@ class _Search:
                 return before
         return self._wanted[at].count
 
-    def _take(self, at: int, node: int, count: int) -> None:
-        self._taken[at][node] += count
-        free = self._free[node]
+    def _take(self, turn: "_Turn", count: int) -> None:
+        at = self._order[turn.depth]
+        self._taken[at][turn.node] += count
+        free = self._free[turn.node]
         for r, q in self._asks[at]:
             free[r] -= q * count

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
+from time import process_time
 
 from app.model.gang import Gang
+from app.model.ids import NodeName
 from app.model.parts import SubGroup, SubGroupPolicy
 from app.model.reason import Cause
-from tests.builders import make_gang
+from tests.builders import make_gang, make_task
 from tests.core.actions.rigs import cores, cycle, members, sized
 from tests.topology import hard, make_domains, racks
 
@@ -102,3 +104,36 @@ def test_the_search_is_over_after_so_many_steps() -> None:
     domains = make_domains(nodes, tree)
     assert len(cycle(of_two_shapes(8, 8), nodes=nodes, domains=domains).nodes("g")) == 16
     assert cycle(of_two_shapes(17, 17), nodes=nodes, domains=domains).nodes("g") == {}
+
+
+def test_a_sub_group_behind_a_thousand_that_fit_nowhere_is_packed() -> None:
+    """Its members fill the rack, if each node gets one of three cores and one of two."""
+    nodes, kinds = cores(5, 5), (sized(2), sized(2), sized(3), sized(3))
+    waiting = [
+        make_task(f"{at:04}-{number}", shape=shape, pinned=NodeName("" if at == 1000 else "none"))
+        for at in range(1001)
+        for number, shape in enumerate(kinds)
+    ]
+    of = {task.uid: SubGroup("s", task.name.partition("-")[0]) for task in waiting}
+    gang = make_gang(
+        "g",
+        waiting=tuple(waiting),
+        min_member=4,
+        sub_groups=(SubGroupPolicy("s", keys=("k",), size=4, least=1, topology=hard(1)),),
+        sub_group_of=of,
+        sub_group_valid=Counter(of.values()),
+    )
+    found = cycle(gang, nodes=nodes, domains=make_domains(nodes, racks(a="n0 n1"))).nodes("g")
+    assert sorted(found) == [f"1000-{number}" for number in range(4)]
+
+
+def test_a_gang_of_hundreds_of_shapes_for_which_no_packing_is_found_waits() -> None:
+    """By sums the rack has room for all; each node has some cores left that take no member."""
+    waiting = [task for at in range(500) for task in members(f"g{at}", 1, cpu=1 + at / 1000)]
+    gang = make_gang("g", waiting=tuple(waiting), topology=hard(1))
+    nodes = cores(*(100,) * 6, 25)
+    tree = racks(a=" ".join(f"n{at}" for at in range(7)))
+    began = process_time()
+    outcome = cycle(gang, nodes=nodes, domains=make_domains(nodes, tree))
+    assert process_time() - began < 10
+    assert "the members do not fit side by side in a" in outcome.text("g")
