@@ -156,6 +156,7 @@ class ExtenderProcess:
             configuration=parts.configuration,
             activity=parts.activity,
             victims=parts.asked_victims,
+            refusals=lambda: parts.planning.last_plan.refusals,
             clock=clock,
         )
         events = HttpExtenderEvents(

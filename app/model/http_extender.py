@@ -6,7 +6,7 @@ minute counts as none.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -95,6 +95,20 @@ class Subject(NamedTuple):
     gang: GroupKey
     shape: PodShape
 
+    @classmethod
+    def of(cls, gang: GroupKey, shape: PodShape) -> "Subject":
+        """Members of that shape, be it of a snapshot, which notes how other pods see it, or not."""
+        if shape.spread_identity is not None:
+            shape = replace(shape, spread_identity=None)
+        return cls(gang, shape)
+
+
+class VictimsAsked(NamedTuple):
+    """Pods that are to go for ``gang``: what one ``verb`` lets go says nothing of the other."""
+
+    gang: GroupKey
+    verb: Verb
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HttpExtenderFacts:
@@ -102,7 +116,7 @@ class HttpExtenderFacts:
 
     ``nodes``: why a node does not take members, empty where it does. ``scores``: by node.
     ``enqueueable``: -1 no, 0 no opinion, 1 yes. ``ready`` and ``overused`` as the verbs say.
-    ``victims``: by the group that they are to be evicted for, whether a pod may go.
+    ``victims``: by the group that they are to be evicted for, and verb, whether a pod may go.
     """
 
     nodes: Mapping[Subject, Mapping[NodeName, Answered[str]]] = field(default_factory=dict)
@@ -110,7 +124,7 @@ class HttpExtenderFacts:
     enqueueable: Mapping[GroupKey, Answered[int]] = field(default_factory=dict)
     ready: Mapping[GroupKey, Answered[bool]] = field(default_factory=dict)
     overused: Mapping[QueueName, Answered[bool]] = field(default_factory=dict)
-    victims: Mapping[GroupKey, Mapping[PodUid, Answered[bool]]] = field(default_factory=dict)
+    victims: Mapping[VictimsAsked, Mapping[PodUid, Answered[bool]]] = field(default_factory=dict)
     problem: str = ""
     """Why nothing is asked now; empty: it is."""
 

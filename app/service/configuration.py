@@ -8,10 +8,10 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from app.core.conf_error import ConfError
-from app.core.plugins import extender, rescheduling, usage
+from app.core.plugins import extender, predicates, rescheduling, usage
 from app.core.plugins.deviceshare import config_map_of, setting_of
 from app.core.plugins.network_topology import tiers_of
-from app.core.policy import Policies
+from app.core.policy import Policies, Predicates
 from app.core.tiers import build
 from app.model.device_families import DeviceSetting
 from app.model.eviction import EvictionAction
@@ -137,6 +137,14 @@ class Configuration:
         plugin = self.policies.conf.plugin(extender.NAME)
         conf = None if plugin is None else extender.conf_of(plugin)
         return conf if conf is not None and conf.verbs else None
+
+    @property
+    def predicates(self) -> Predicates:
+        """Which rules about nodes are on."""
+        conf = self.policies.conf.plugin("predicates")
+        if conf is None or not conf.enabled("enablePredicate"):
+            return Predicates(enabled=False)
+        return predicates.rules_of(conf)
 
     @property
     def packs(self) -> bool:

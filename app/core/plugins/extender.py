@@ -43,7 +43,7 @@ from app.core.policy import (
 from app.model.conf import PluginConf
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task
-from app.model.http_extender import Answered, HttpExtenderConf, Subject, Verb
+from app.model.http_extender import Answered, HttpExtenderConf, Subject, Verb, VictimsAsked
 from app.model.ids import NodeName, QueueName
 from app.model.reason import Cause, Refusal
 from app.model.resources import Mask, Scores
@@ -184,7 +184,7 @@ class Answers:
 
     def _answered(self, gang: Gang, task: Task, nodes: NodesNow) -> Mask:
         mask = np.ones(len(nodes.rows), dtype=np.bool_)
-        subject = Subject(gang.key, task.shape)
+        subject = Subject.of(gang.key, task.shape)
         if self._conf.asks(Verb.PREDICATE):
             of_nodes = self._facts.nodes.get(subject, {})
             for at, name in enumerate(self._names(nodes)):
@@ -197,19 +197,19 @@ class Answers:
         return mask
 
     def _allowed(self, gang: Gang, task: Task, nodes: NodesNow) -> Mask:
-        of_nodes = self._facts.nodes.get(Subject(gang.key, task.shape), {})
+        of_nodes = self._facts.nodes.get(Subject.of(gang.key, task.shape), {})
         return np.array(
             [not ((found := of_nodes.get(name)) and found.value) for name in self._names(nodes)],
             dtype=np.bool_,
         )
 
     def _score(self, gang: Gang, task: Task, nodes: NodesNow) -> Scores:
-        found = self._facts.scores.get(Subject(gang.key, task.shape))
+        found = self._facts.scores.get(Subject.of(gang.key, task.shape))
         scores = (found.fresh(self._now) if found is not None else None) or {}
         return np.array([scores.get(name, 0.0) for name in self._names(nodes)], dtype=np.float64)
 
     def _why_silent(self, gang: Gang, task: Task, nodes: NodesNow) -> str:
-        subject = Subject(gang.key, task.shape)
+        subject = Subject.of(gang.key, task.shape)
         of_nodes = self._facts.nodes.get(subject, {})
         answers = [of_nodes.get(name) for name in self._names(nodes)]
         problem = next((each.problem for each in answers if each and each.problem), "")
@@ -221,7 +221,7 @@ class Answers:
         return self._said(problem)
 
     def _why_refused(self, gang: Gang, task: Task, nodes: NodesNow) -> str:
-        of_nodes = self._facts.nodes.get(Subject(gang.key, task.shape), {})
+        of_nodes = self._facts.nodes.get(Subject.of(gang.key, task.shape), {})
         texts = Counter(found.value for name in self._names(nodes) if (found := of_nodes.get(name)))
         del texts[""], texts[None]
         told = texts.most_common(_TOLD)
@@ -272,7 +272,8 @@ class Answers:
         verb = Verb.RECLAIMABLE if preemptor.action.reclaims else Verb.PREEMPTABLE
         if not self._conf.asks(verb):
             return None
-        found = self._facts.victims.get(preemptor.gang.key, {}).get(candidate.pod.uid)
+        answers = self._facts.victims.get(VictimsAsked(preemptor.gang.key, verb), {})
+        found = answers.get(candidate.pod.uid)
         return False if found is not None and found.fresh(self._now) is False else None
 
     def _problem(self, found: Answered[bool] | Answered[int] | None) -> str:

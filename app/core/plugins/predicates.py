@@ -10,6 +10,22 @@ from app.model.exchange import Exchange
 from app.model.gang import Gang, Task
 
 
+def rules_of(conf: PluginConf) -> Predicates:
+    """Which of the rules are on; raises ``ConfError``."""
+    arguments = Arguments(conf)
+
+    def switch(rule: str) -> bool:
+        return arguments.flag(f"predicate.{rule}Enable", default=True)
+
+    return Predicates(
+        node_affinity=switch("NodeAffinity"),
+        node_ports=switch("NodePorts"),
+        taints=switch("TaintToleration"),
+        pod_affinity=switch("PodAffinity"),
+        topology_spread=switch("PodTopologySpread"),
+    )
+
+
 def configure(conf: PluginConf) -> OpenPlugin:
     """Reads the ``predicate.<Rule>Enable`` switches, all on by default.
 
@@ -21,13 +37,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
     def switch(rule: str) -> bool:
         return arguments.flag(f"predicate.{rule}Enable", default=True)
 
-    predicates = Predicates(
-        node_affinity=switch("NodeAffinity"),
-        node_ports=switch("NodePorts"),
-        taints=switch("TaintToleration"),
-        pod_affinity=switch("PodAffinity"),
-        topology_spread=switch("PodTopologySpread"),
-    )
+    predicates = rules_of(conf)
     binding, zone = switch("VolumeBinding"), switch("VolumeZone")
     limits, reach = switch("NodeVolumeLimits"), ReachByTable()
     looks_at_claims = switch("DynamicResourceAllocation")

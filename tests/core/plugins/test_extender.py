@@ -20,6 +20,7 @@ from app.model.http_extender import (
     HttpExtenderFacts,
     Subject,
     Verb,
+    VictimsAsked,
 )
 from app.model.ids import NodeName, PodUid, QueueName
 from app.model.reason import Cause
@@ -353,8 +354,11 @@ def test_a_group_that_is_not_ready_gets_no_places(
 # --- victims -------------------------------------------------------------------------------------
 
 
-def judged(new: Gang, answer: Answered[bool] | None) -> Snapshot:
-    facts = HttpExtenderFacts(victims={new.key: {PodUid("g-0"): answer}} if answer else {})
+def judged(
+    new: Gang, answer: Answered[bool] | None, *, verb: Verb = Verb.PREEMPTABLE
+) -> Snapshot:
+    by = VictimsAsked(new.key, verb)
+    facts = HttpExtenderFacts(victims={by: {PodUid("g-0"): answer}} if answer else {})
     runner = runs("g", pod={"uid": PodUid("g-0")})
     return replace(cluster(runner, waits=(new,)), http_extender=facts)
 
@@ -385,10 +389,21 @@ def test_pods_stay_that_the_extender_does_not_let_go(
 def test_what_may_be_reclaimed_is_asked_by_a_verb_of_its_own() -> None:
     new = wants()
     given = arguments(Verb.RECLAIMABLE)
-    game = contest("extender", judged(new, Answered(False, NOW)), now=NOW, arguments=given)
+    answered = judged(new, Answered(False, NOW), verb=Verb.RECLAIMABLE)
+    game = contest("extender", answered, now=NOW, arguments=given)
     assert game.hooks.preemptable is None
     assert game.reclaims(new, "g-0") is False
     assert game.asks(game.hooks.unified_evictable, preemptor(new, RECLAIM), "g-0") is False
+
+
+@pytest.mark.parametrize("verb", [Verb.PREEMPTABLE, Verb.RECLAIMABLE])
+def test_an_answer_to_one_verb_says_nothing_of_the_other(verb: Verb) -> None:
+    new = wants()
+    given = arguments(Verb.PREEMPTABLE, Verb.RECLAIMABLE)
+    answered = judged(new, Answered(False, NOW), verb=verb)
+    game = contest("extender", answered, now=NOW, arguments=given)
+    preempts, reclaims = game.preempts(new, "g-0"), game.reclaims(new, "g-0")
+    assert (preempts, reclaims) == ((False, None) if verb is Verb.PREEMPTABLE else (None, False))
 
 
 def test_a_pod_that_stays_for_one_group_may_go_for_another() -> None:

@@ -14,7 +14,8 @@ from typing import Any, Final
 from msgspec import Raw
 
 from app.cache.cluster import ClusterCache
-from app.model.gang import Gang
+from app.core.placement.statics import ShapeCache
+from app.model.gang import Gang, Task
 from app.model.http_extender import (
     NOT_ASKED,
     Answered,
@@ -24,6 +25,7 @@ from app.model.http_extender import (
     Verb,
 )
 from app.model.ids import GroupKey, NodeName
+from app.model.reason import Cause, Refusal
 from app.service.activity import Activity
 from app.service.configuration import Configuration
 from app.service.intake.http_extender.asking import AGAIN_NO_S, AGAIN_S, Asking
@@ -41,15 +43,39 @@ LOOK_EVERY_S: Final = 1.0
 AT_ONCE: Final = 16
 """Calls under way at a time, as in Volcano."""
 MOST_SUBJECTS: Final = 2_000
-"""Of more, those asked about longest ago are forgotten, and asked about again in their turn."""
+"""Of more, those asked about longest ago are forgotten, and asked about again in their turn.
+
+So many are known at most, in a round as well; half of them at most give way in a round.
+"""
 CHUNKS: Final = 8
 """After so many times :data:`AT_ONCE` nodes another group has its turn."""
 _PIECE: Final = 4
 """Groups looked at between two turns of the event loop."""
+_NODES_LACK: Final = frozenset(
+    {
+        Cause.NOT_ENOUGH_RESOURCES,
+        Cause.NO_NODE_FITS,
+        Cause.NODE_GROUP,
+        Cause.NODE_LOAD,
+        Cause.NUMA,
+        Cause.DEVICES,
+        Cause.VOLUMES,
+        Cause.DEVICE_CLAIMS,
+        Cause.HTTP_EXTENDER,
+        Cause.VETOED,
+        Cause.COLLECTING,
+        Cause.NO_DOMAIN,
+        Cause.TOPOLOGY_AFFINITY,
+    }
+)
+"""Causes that answers about more nodes may take away."""
 
 
 class HttpExtenderFollower:
-    """One task, :meth:`run`; ``told`` are told that there are answers that were not there."""
+    """One task, :meth:`run`; ``told`` are told that there are answers that were not there.
+
+    ``refusals`` tells why each group waits.
+    """
 
     def __init__(
         self,
@@ -59,17 +85,24 @@ class HttpExtenderFollower:
         configuration: Configuration,
         activity: Activity,
         victims: AskedVictims,
+        refusals: Callable[[], Mapping[GroupKey, Refusal]],
         clock: Clock,
     ) -> None:
         self._cache = cache
         self._configuration = configuration
         self._activity = activity
         self._clock = clock
+        self._refusals = refusals
         self._calls = Calls(server, clock=clock)
         self._asking = Asking(self._calls, clock=clock)
         self._bodies = Bodies(cache)
         self._groups = AskedGroups(cache, self._asking, self._bodies, victims)
         self._nodes: dict[Subject, AskedNodes] = {}
+        self._had_turn: dict[Subject, float] = {}
+        """When those were forgotten that others had to give way to."""
+        self._shapes = ShapeCache()
+        self._cycles = 0
+        self._kept_up_at = 0.0
         self._news = asyncio.Event()
         self._conf: HttpExtenderConf | None = None
         self._problem = ""
@@ -93,6 +126,7 @@ class HttpExtenderFollower:
 
     def after_cycle(self, _changed: Collection[GroupKey]) -> None:
         """Groups may wait by now that were not asked about."""
+        self._cycles += 1
         self._news.set()
 
     def notices(self) -> tuple[str, ...]:
@@ -111,6 +145,7 @@ class HttpExtenderFollower:
         self._conf = conf
         self._calls.begin_anew()
         self._nodes.clear()
+        self._had_turn.clear()
         self._groups.begin_anew()
         self._problem = ""
         self._asking.changed = self._cache.http_extender is not NOT_ASKED
@@ -130,11 +165,14 @@ class HttpExtenderFollower:
         pending = self._cache.registry.refresh().pending
         self._forget(pending)
         self._bodies.begin_anew()
-        groups = self._groups.due(conf, pending)
+        pressing, groups = self._groups.pressing(conf, pending), self._groups.due(conf, pending)
         subjects = await self._due_subjects(conf, list(pending.values()))
-        if not (groups or subjects) or not await self._session(conf, Verb.OPEN):
+        if not (pressing or groups or subjects) or not await self._session(conf, Verb.OPEN):
             return
-        await self._in_chunks(groups)
+        await self._in_chunks(pressing)
+        for start in range(0, len(groups), AT_ONCE):
+            await self._in_chunks(groups[start : start + AT_ONCE])
+            await self._in_chunks(self._groups.pressing(conf, pending))
         for each in subjects:
             await self._ask_nodes(conf, each)
         await self._session(conf, Verb.CLOSE)
@@ -144,10 +182,36 @@ class HttpExtenderFollower:
         self._groups.forget(pending, queues=self._cache.queues)
         for subject in [each for each in self._nodes if each.gang not in pending]:
             del self._nodes[subject]
-        surplus = max(len(self._nodes) - MOST_SUBJECTS, 0)
-        oldest = sorted(self._nodes, key=lambda subject: self._nodes[subject].asked_at)
-        for subject in oldest[:surplus] if surplus else ():
-            del self._nodes[subject]
+        for subject in [each for each in self._had_turn if each.gang not in pending]:
+            del self._had_turn[subject]
+
+    async def _keep_up(self, conf: HttpExtenderConf) -> None:
+        """Renew what is due of victims and queues, and the oldest answers about groups.
+
+        A round may take longer than answers count.
+        """
+        if self._clock() - self._kept_up_at < LOOK_EVERY_S:
+            return
+        self._kept_up_at = self._clock()
+        pending = self._cache.registry.refresh().pending
+        due = self._groups.due(conf, pending)[:AT_ONCE]
+        await self._in_chunks([*self._groups.pressing(conf, pending), *due])
+
+    def _admit(self, new: list[tuple[Subject, Gang, Task]]) -> None:
+        """Make room for these, if need be: they come by turns."""
+        room = MOST_SUBJECTS - len(self._nodes)
+        if len(new) > room:
+            had = self._had_turn
+            new.sort(key=lambda each: (had.get(each[0], 0.0), -each[1].priority, *each[1].age))
+            until = self._clock() - AGAIN_NO_S
+            old = [subject for subject, each in self._nodes.items() if each.asked_at <= until]
+            old.sort(key=lambda subject: self._nodes[subject].asked_at)
+            for subject in old[: min(len(new) - room, MOST_SUBJECTS // 2)]:
+                del self._nodes[subject]
+                had[subject] = self._clock()
+            room = MOST_SUBJECTS - len(self._nodes)
+        for subject, gang, task in new[:room]:
+            self._nodes[subject] = AskedNodes(gang, task)
 
     async def _due_subjects(
         self, conf: HttpExtenderConf, gangs: Iterable[Gang]
@@ -156,16 +220,23 @@ class HttpExtenderFollower:
         if not (conf.asks(Verb.PREDICATE) or conf.asks(Verb.PRIORITIZE)):
             return []
         found: list[AskedNodes] = []
-        room = self._room()
-        for number, gang in enumerate(gangs, start=1):
+        new: dict[Subject, tuple[Subject, Gang, Task]] = {}
+        for gang in gangs:
             for task in {id(task.shape): task for task in gang.waiting}.values():
-                if not conf.minds(task.shape):
-                    continue
-                subject = Subject(gang.key, task.shape)
-                asked = self._nodes.setdefault(subject, AskedNodes(gang, task))
-                asked.renew(gang, task)
-                if self._wanted(conf, asked, room) or self._scores_due(conf, asked, room):
-                    found.append(asked)
+                subject = Subject.of(gang.key, task.shape)
+                if (known := self._nodes.get(subject)) is not None:
+                    known.renew(gang, task)
+                elif conf.minds(task.shape):
+                    new[subject] = (subject, gang, task)
+        self._admit(list(new.values()))
+        room, refusals = self._room(), self._refusals()
+        for number, asked in enumerate(list(self._nodes.values()), start=1):
+            if conf.asks(Verb.PREDICATE):
+                why = refusals.get(asked.gang.key)
+                lacks = why is not None and why.cause in _NODES_LACK
+                asked.widen(room, now=self._clock(), cycle=self._cycles, lacks_nodes=lacks)
+            if self._wanted(conf, asked, room) or self._scores_due(conf, asked, room):
+                found.append(asked)
             if number % _PIECE == 0:
                 await asyncio.sleep(0)
         return sorted(found, key=lambda a: (a.asked_at, -a.gang.priority, *a.gang.age))
@@ -173,7 +244,9 @@ class HttpExtenderFollower:
     def _room(self) -> IdleNodes:
         usage = self._cache.node_usage
         used, _ = usage.sorted_used()
-        return IdleNodes.of(usage.table(), used)
+        table = usage.table()
+        facts = self._shapes.facts(table)
+        return IdleNodes(table, table.allocatable - used, facts, self._configuration.predicates)
 
     def _wanted(self, conf: HttpExtenderConf, asked: AskedNodes, room: IdleNodes) -> Sequence[int]:
         if not conf.asks(Verb.PREDICATE):
@@ -220,6 +293,7 @@ class HttpExtenderFollower:
         asked.body = Raw(wire.encode(self._bodies.task(member.pod, manifest=manifest)))
         room = self._room()
         for _ in range(CHUNKS):
+            await self._keep_up(conf)
             rows = self._wanted(conf, asked, room)
             if not rows:
                 break
@@ -243,7 +317,7 @@ class HttpExtenderFollower:
         found = await self._asking.ask(conf, verb, body, wire.read_refusal, passed="", old=old)
         if found.problem:
             due = self._calls.pauses_until(verb)
-        elif not room.fits(asked.task.request)[row]:
+        elif not room.fits(asked.task)[row]:
             due = found.at + AGAIN_FULL_S
         else:
             due = found.at + (AGAIN_NO_S if found.value else AGAIN_S)

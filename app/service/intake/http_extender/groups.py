@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from app.cache.cluster import ClusterCache
 from app.model.gang import Gang
-from app.model.http_extender import FRESH_S, Answered, HttpExtenderConf, Verb
+from app.model.http_extender import FRESH_S, Answered, HttpExtenderConf, Verb, VictimsAsked
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.service.intake.http_extender.asking import Asking
 from app.service.intake.http_extender.telling import Bodies
@@ -29,7 +29,7 @@ class AskedGroups:
         self.votes: dict[GroupKey, Answered[int]] = {}
         self.ready: dict[GroupKey, Answered[bool]] = {}
         self.overused: dict[QueueName, Answered[bool]] = {}
-        self.spared: dict[GroupKey, Mapping[PodUid, Answered[bool]]] = {}
+        self.spared: dict[VictimsAsked, Mapping[PodUid, Answered[bool]]] = {}
 
     def begin_anew(self) -> None:
         """Forget all answers, and questions."""
@@ -37,31 +37,38 @@ class AskedGroups:
 
     def forget(self, pending: Mapping[GroupKey, Gang], *, queues: Iterable[QueueName]) -> None:
         """Forget what was answered of groups that do not wait any more, and of other queues."""
-        for answers in (self.votes, self.ready, self.spared, self._victims.open):
+        for answers in (self.votes, self.ready):
             for key in [each for each in answers if each not in pending]:
                 del answers[key]
+        for of_victims in (self.spared, self._victims.open):
+            for asked in [each for each in of_victims if each.gang not in pending]:
+                del of_victims[asked]
         for name in self.overused.keys() - set(queues):
             del self.overused[name]
 
-    def due(self, conf: HttpExtenderConf, pending: Mapping[GroupKey, Gang]) -> list[Ask]:
-        """What is to be asked now, in that order."""
+    def pressing(self, conf: HttpExtenderConf, pending: Mapping[GroupKey, Gang]) -> list[Ask]:
+        """What is to be asked now before all else: of victims, and of queues."""
+        victims = [self._of_victims(conf, key, asked) for key, asked in self._open_questions()]
+        if not conf.asks(Verb.OVERUSED):
+            return victims
         queues = {gang.queue for gang in pending.values()} & self._cache.queues.keys()
-        verb, is_due = Verb.OVERUSED, self._asking.is_due
-        due = [n for n in sorted(queues) if conf.asks(verb) and is_due(verb, self.overused.get(n))]
+        is_due, known = self._asking.is_due, self.overused
+        due = [name for name in sorted(queues) if is_due(Verb.OVERUSED, known.get(name))]
+        return [*victims, *(self._of_queue(conf, name) for name in due)]
+
+    def due(self, conf: HttpExtenderConf, pending: Mapping[GroupKey, Gang]) -> list[Ask]:
+        """What is to be asked now of groups, the oldest answers first."""
         votes = [
             gang
             for gang in self._due(conf, Verb.ENQUEUEABLE, self.votes, pending)
             if not gang.inqueue and gang.min_request is not None
         ]
         ready = [g for g in self._due(conf, Verb.READY, self.ready, pending) if g.waiting]
-        return [
-            *(self._of_victims(conf, key, asked) for key, asked in self._open_questions()),
-            *(self._of_queue(conf, name) for name in due),
-            *(self._of_vote(conf, gang) for gang in votes),
-            *(self._of_ready(conf, gang) for gang in ready),
-        ]
+        asked = [(_at(self.votes, gang), self._of_vote(conf, gang)) for gang in votes]
+        asked += [(_at(self.ready, gang), self._of_ready(conf, gang)) for gang in ready]
+        return [ask for _, ask in sorted(asked, key=lambda each: each[0])]
 
-    def _open_questions(self) -> list[tuple[GroupKey, Question]]:
+    def _open_questions(self) -> list[tuple[VictimsAsked, Question]]:
         pauses = self._asking.pauses
         found = [(k, asked) for k, asked in self._victims.open.items() if not pauses(asked.verb)]
         self._victims.open.clear()
@@ -79,7 +86,7 @@ class AskedGroups:
         is_due = self._asking.is_due
         return [gang for gang in pending.values() if is_due(verb, answers.get(gang.key))]
 
-    def _of_victims(self, conf: HttpExtenderConf, key: GroupKey, asked: Question) -> Ask:
+    def _of_victims(self, conf: HttpExtenderConf, key: VictimsAsked, asked: Question) -> Ask:
         async def ask() -> None:
             uids = frozenset(asked.victims)
 
@@ -95,7 +102,7 @@ class AskedGroups:
         return ask
 
     def _note_victims(
-        self, key: GroupKey, asked: Question, found: Answered[frozenset[PodUid]]
+        self, key: VictimsAsked, asked: Question, found: Answered[frozenset[PodUid]]
     ) -> None:
         now = self._asking.clock()
         # Without an answer they stay until the server may be asked again.
@@ -143,3 +150,9 @@ class AskedGroups:
             self._asking.keep(self.ready, gang.key, found)
 
         return ask
+
+
+def _at(answers: Mapping[GroupKey, Answered[T]], gang: Gang) -> float:
+    """When the answer was given; 0: there is none."""
+    known = answers.get(gang.key)
+    return 0.0 if known is None else known.at

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from app.cache.cluster import ClusterCache
 from app.model.eviction import EvictionAction, EvictionPlan
-from app.model.http_extender import HttpExtenderConf, Verb
-from app.model.ids import GroupKey, PodUid
-from app.model.pod import Pod
+from app.model.gang import Task
+from app.model.http_extender import HttpExtenderConf, Verb, VictimsAsked
+from app.model.ids import NO_NODE, GroupKey, PodUid
+from app.model.pod import GROUP_ANNOTATION, TASK_SPEC, Pod
 from app.service.configuration import Configuration
 
 _ASKED_ABOUT = frozenset(
@@ -27,7 +28,7 @@ _ASKED_ABOUT = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """``evictor`` is a member that waits; ``victims`` are the pods to go for its gang."""
+    """``evictor`` is a member that waits, or will; ``victims`` are the pods to go for its gang."""
 
     verb: Verb
     evictor: Pod
@@ -36,11 +37,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedVictims:
-    """``open`` are the questions that the follower is to ask, by preemptor."""
+    """``open`` are the questions that the follower is to ask."""
 
     cache: ClusterCache
     configuration: Configuration
-    open: dict[GroupKey, Question] = field(default_factory=dict)
+    open: dict[VictimsAsked, Question] = field(default_factory=dict)
     told: list[Callable[[], None]] = field(default_factory=list)
     """Told that there is a question."""
 
@@ -50,12 +51,13 @@ class AskedVictims:
         question = None if conf is None else self._question(conf, plan)
         if question is None:
             return True
-        known = self.cache.http_extender.victims.get(plan.preemptor, {})
+        asked = VictimsAsked(plan.preemptor, question.verb)
+        known = self.cache.http_extender.victims.get(asked, {})
         answers = [known[uid].fresh(now) if uid in known else None for uid in question.victims]
         if all(answers):
             return True
         if None in answers:
-            self.open[plan.preemptor] = question
+            self.open[asked] = question
             for tell in self.told:
                 tell()
         return False
@@ -65,9 +67,28 @@ class AskedVictims:
         verb = Verb.RECLAIMABLE if plan.action.reclaims else Verb.PREEMPTABLE
         if plan.action not in _ASKED_ABOUT or not plan.victims or not conf.asks(verb):
             return None
-        members = (self.cache.members.get(place.task.uid) for place in plan.places)
-        pods = (member.pod for member in members if member is not None)
-        evictor = next((pod for pod in pods if conf.minds(pod.shape)), None)
-        if evictor is None:
+        tasks = [place.task for place in plan.places if conf.minds(place.task.shape)]
+        if not tasks:
             return None
+        member = next((m for t in tasks if (m := self.cache.members.get(t.uid))), None)
+        evictor = _pod_of(plan.preemptor, tasks[0]) if member is None else member.pod
         return Question(verb, evictor, tuple(victim.uid for victim in plan.victims))
+
+
+def _pod_of(key: GroupKey, task: Task) -> Pod:
+    """What is known of the pod that will come for a slot of a PodGroup."""
+    namespace, _, name = key.partition("/")
+    return Pod(
+        uid=task.uid,
+        namespace=namespace,
+        name=task.name,
+        resource_version="",
+        scheduler="",
+        shape=task.shape,
+        node=NO_NODE,
+        phase="Pending",
+        created=task.created,
+        labels={},
+        annotations={GROUP_ANNOTATION: name} | ({TASK_SPEC: task.role} if task.role else {}),
+        priority=task.priority,
+    )

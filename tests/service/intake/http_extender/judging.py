@@ -89,6 +89,7 @@ class JudgedRig(Rig):
             configuration=parts.configuration,
             activity=parts.activity,
             victims=parts.asked_victims,
+            refusals=lambda: parts.planning.last_plan.refusals,
             clock=self.clock,
         )
         self.told = HttpExtenderEvents(
