@@ -354,9 +354,7 @@ def test_a_group_that_is_not_ready_gets_no_places(
 # --- victims -------------------------------------------------------------------------------------
 
 
-def judged(
-    new: Gang, answer: Answered[bool] | None, *, verb: Verb = Verb.PREEMPTABLE
-) -> Snapshot:
+def judged(new: Gang, answer: Answered[bool] | None, *, verb: Verb = Verb.PREEMPTABLE) -> Snapshot:
     by = VictimsAsked(new.key, verb)
     facts = HttpExtenderFacts(victims={by: {PodUid("g-0"): answer}} if answer else {})
     runner = runs("g", pod={"uid": PodUid("g-0")})

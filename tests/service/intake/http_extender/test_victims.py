@@ -16,9 +16,7 @@ def full(rig: JudgedRig) -> None:
     rig.node("n1", cpu=4000)
     rig.group("low", minimum=1)
     for number in range(2):
-        rig.pod(
-            f"low-{number}", group="low", node="n1", phase="Running", started=1.0, shape=TWO
-        )
+        rig.pod(f"low-{number}", group="low", node="n1", phase="Running", started=1.0, shape=TWO)
 
 
 def plan(rig: JudgedRig, action: EvictionAction) -> EvictionPlan:
