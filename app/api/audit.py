@@ -1,6 +1,6 @@
 """What was decided, also about objects that are gone; read from files, in a thread."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,10 +81,12 @@ def audit_router(services: ExtenderServices) -> APIRouter:
         if form not in ("json", "ndjson"):
             raise BadRequest(f"form: {form} is neither json nor ndjson")
         viewer = await _viewer(services, request, question)
+        question = question._replace(namespace=viewer.namespace or "")
+        known = services.cache.namespaces
         if form == "ndjson":
-            return StreamingResponse(_lines(trail, question, viewer), media_type=NDJSON)
+            return StreamingResponse(_lines(trail, question, viewer, known), media_type=NDJSON)
         found, coverage = await trail.ask(question)
-        return json_value(Trail(_told(found, viewer), _told_coverage(coverage, viewer)))
+        return json_value(Trail(_told(found, viewer, known), _told_coverage(coverage, viewer)))
 
     @router.get(
         "/audit/evictions/{namespace}/{name}",
@@ -99,7 +101,8 @@ def audit_router(services: ExtenderServices) -> APIRouter:
         The certificate names pods of other namespaces: it is for operators.
         """
         viewer = await services.access.tenant(request, namespace)
-        return json_value(await _why_evicted(trail, f"{namespace}/{name}", viewer))
+        known = services.cache.namespaces
+        return json_value(await _why_evicted(trail, f"{namespace}/{name}", viewer, known))
 
     return router
 
@@ -112,38 +115,39 @@ async def _viewer(services: ExtenderServices, request: Request, question: AuditQ
     return await services.access.operator(request)
 
 
-async def _why_evicted(trail: AuditTrail, pod: str, viewer: Viewer) -> WhyEvicted:
+async def _why_evicted(
+    trail: AuditTrail, pod: str, viewer: Viewer, known: Collection[str]
+) -> WhyEvicted:
     question = AuditQuestion(pod=pod, kind=DecisionKind.EVICT.value, most=_MOST)
     found, coverage = await trail.ask(question)
     if not found:
         since = covered(coverage) if viewer.is_operator else f"since {coverage.since:.0f}"
         raise BadRequest(f"no eviction of pod {pod} is kept ({since})", status=404)
     plan = found[-1].plan
-    decisions = _told((each for each in found if each.plan == plan), viewer)
+    decisions = _told([each for each in found if each.plan == plan], viewer, known)
     certificate = await trail.certificate(plan) if viewer.is_operator else None
     return WhyEvicted(pod, decisions, certificate, _told_coverage(coverage, viewer))
 
 
-class _Every:
-    """Every namespace, those that are gone as well."""
-
-    def __contains__(self, _name: object) -> bool:
-        return True
-
-
-def _told(found: Iterable[KeptDecision], viewer: Viewer) -> tuple[Mapping[str, Any], ...]:
+def _told(
+    found: Sequence[KeptDecision], viewer: Viewer, known: Collection[str]
+) -> tuple[Mapping[str, Any], ...]:
     """The decisions as JSON objects; for a tenant those of its namespace, without other names.
 
-    The name of a plan has a UID: a tenant is told it of plans for its own groups.
+    Hidden are names in the namespaces that are ``known``, and in those of which the decisions name
+    a group: these may be gone by now. The name of a plan has a UID: a tenant is told it of plans
+    for its own groups.
     """
     own = viewer.namespace
     if own is None:
         return tuple(each._asdict() for each in found)
-    mine = (each for each in found if each.group.startswith(f"{own}/"))
+    mine = [each for each in found if each.group.startswith(f"{own}/")]
     told = (
         each if each.preemptor.startswith(f"{own}/") else each._replace(plan="") for each in mine
     )
-    return tuple(hidden_in(each._asdict(), own=own, namespaces=_Every()) for each in told)
+    groups = (name for each in found for name in (each.group, each.preemptor) if name)
+    namespaces = {*known, *(name.partition("/")[0] for name in groups)}
+    return tuple(hidden_in(each._asdict(), own=own, namespaces=namespaces) for each in told)
 
 
 def _told_coverage(coverage: Coverage, viewer: Viewer) -> Mapping[str, Any]:
@@ -160,14 +164,14 @@ def covered(coverage: Coverage) -> str:
 
 
 async def _lines(
-    trail: AuditTrail, question: AuditQuestion, viewer: Viewer
+    trail: AuditTrail, question: AuditQuestion, viewer: Viewer, known: Collection[str]
 ) -> AsyncIterator[bytes]:
     after = 0
     while True:
         asked = question._replace(after=after, most=_LINES_AT_ONCE)
         found, _ = await trail.ask(asked)
         if found:
-            yield b"".join(_encode(each) + b"\n" for each in _told(found, viewer))
+            yield b"".join(_encode(each) + b"\n" for each in _told(found, viewer, known))
             after = found[-1].number
         if len(found) < _LINES_AT_ONCE:
             return

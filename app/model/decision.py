@@ -95,13 +95,15 @@ class AuditQuestion(NamedTuple):
     """Which decisions are asked for; what is empty or 0 does not narrow them.
 
     ``job`` and ``pod`` are ``namespace/name``. ``job`` is the name of a job, of a group or of a pod
-    without one; the decisions of the plans that evict for it belong to it. ``since`` and ``until``
-    are seconds since the epoch. ``before`` and ``after`` are numbers of decisions: the latest
-    before that one, or the first after that one. ``most`` is how many are told.
+    without one; the decisions of the plans that evict for it belong to it. ``namespace`` is that of
+    the groups that decisions are about. ``since`` and ``until`` are seconds since the epoch.
+    ``before`` and ``after`` are numbers of decisions: the latest before that one, or the first
+    after that one. ``most`` is how many are told.
     """
 
     job: str = ""
     pod: str = ""
+    namespace: str = ""
     queue: str = ""
     kind: str = ""
     since: float = 0.0

@@ -11,8 +11,9 @@ import pytest
 from httpx2 import Response
 
 from app.main.adapters.audit_keeper import AuditKeeper
-from app.model.decision import AuditAnswer, AuditQuestion, KeptDecision
-from app.model.ids import NodeName, PodUid
+from app.model.decision import AuditAnswer, AuditQuestion, Decision, DecisionKind, KeptDecision
+from app.model.ids import GroupKey, NodeName, PodUid, QueueName
+from app.model.workload import Namespace
 from app.service.ports import AuditTrail
 from tests.api.stand import NoTrail, stand
 from tests.api.test_access import SECRET, asked_by
@@ -225,7 +226,9 @@ async def test_a_tenant_is_told_the_decisions_of_its_namespace_without_names_of_
         "/audit?job=default/mine&form=ndjson",
         "/audit/evictions/default/mine",
     )
-    async with asked_by("toms", trail=trail) as at:
+    rig = Rig()
+    rig.cache.set_namespace(Namespace(SECRET, {}, {}))
+    async with asked_by("toms", rig, trail=trail) as at:
         for path in paths:
             answer = await at.get(path)
             assert answer.status_code == 200, path
@@ -236,6 +239,47 @@ async def test_a_tenant_is_told_the_decisions_of_its_namespace_without_names_of_
     async with asked_by("olgas", trail=trail) as at:
         for path in paths:
             assert SECRET in (await at.get(path)).text, "the operator is told who it is"
+
+
+def test_a_page_of_a_tenant_is_full_though_later_decisions_are_of_others(tmp_path: Path) -> None:
+    """Those of the victims of its jobs belong to the job."""
+
+    async def asking(trail: AuditTrail) -> list[Response]:
+        async with asked_by("toms", Rig(by=lambda: START), trail=trail) as at:
+            pages = ("limit=2", "limit=2&before=2", "form=ndjson")
+            return [await at.get(f"/audit?job=default/high&{page}") for page in pages]
+
+    def decided(namespace: str, job: str, **fields: Any) -> Decision:
+        return Decision(
+            at=START,
+            kind=DecisionKind.EVICT,
+            group=GroupKey(f"{namespace}/{job}"),
+            job=job,
+            queue=QueueName("q"),
+            stimulus="eviction",
+            cause="decided",
+            **fields,
+        )
+
+    with keeping(tmp_path) as keeper:
+        for number in range(3):
+            keeper.keep(decided("default", "high"))
+            for victim in range(3):
+                of_tenant = {"preemptor": "default/high", "pod": f"low-{number}-{victim}"}
+                keeper.keep(decided(SECRET, "low", **of_tenant))
+        first, second, all_ = asyncio.run(asking(keeper.reader()))
+    assert [each["number"] for each in first.json()["decisions"]] == [5, 9]
+    assert [each["number"] for each in second.json()["decisions"]] == [1]
+    assert [json.loads(line)["number"] for line in all_.text.splitlines()] == [1, 5, 9]
+
+
+async def test_names_that_are_of_no_namespace_are_told_to_a_tenant() -> None:
+    told = "deviceclass/gpu: asked 2, free 1; cpu/memory; gone/pod"
+    made = evicted(1, "default", "mine", preemptor="gone/high")._replace(text=told)
+    async with asked_by("toms", trail=FakeTrail(made)) as at:
+        [found] = (await at.get("/audit?job=default/mine")).json()["decisions"]
+    assert found["preemptor"] == "another namespace", "it is gone, and was one"
+    assert found["text"] == "deviceclass/gpu: asked 2, free 1; cpu/memory; another namespace"
 
 
 async def test_only_operators_ask_about_all_and_get_what_was_recorded() -> None:

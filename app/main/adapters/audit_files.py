@@ -5,6 +5,7 @@ be read is put aside under another name, so that a damaged file costs its own de
 """
 
 import fcntl
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,6 +32,8 @@ COLUMNS: Final = (
     "preemptor, rule, plan, story, refusal"
 )
 _INSERT: Final = f"INSERT INTO decisions VALUES ({', '.join('?' * 18)})"
+_NAME: Final = re.compile(r"audit-([0-9]{16,})\.db")
+_OURS: Final = re.compile(r"audit-[0-9]{16,}\.(db(-wal|-shm|-journal)?|damaged)")
 
 Row = tuple[Any, ...]
 
@@ -101,11 +104,11 @@ class AuditFiles:
 
     def named(self) -> list[Path]:
         """The files, the oldest first."""
-        return sorted(self.folder.glob("audit-*.db"))
+        return named(self.folder)
 
     def bytes(self) -> int:
         """How much room the files take."""
-        return sum(_size(path) for path in self.folder.glob("audit-*"))
+        return sum(map(_size, self._ours()))
 
     def damaged(self) -> None:
         """The newest file turned out to be damaged while it was written."""
@@ -125,7 +128,7 @@ class AuditFiles:
             file.close()
             raise
         self._file, self._first_at = file, first_at
-        self._next = max(self._next, _number(path), (last or 0) + 1)
+        self._next = max(self._next, first_number(path), (last or 0) + 1)
 
     def _begin(self) -> None:
         if self._file is not None:
@@ -158,13 +161,30 @@ class AuditFiles:
 
     def _set_aside(self, path: Path) -> None:
         """The room of a damaged file counts still: one is kept, the latest."""
-        for old in self.folder.glob("audit-*.damaged"):
-            old.unlink(missing_ok=True)
+        for old in self._ours():
+            if old.suffix == ".damaged":
+                old.unlink(missing_ok=True)
         path.replace(path.with_suffix(".damaged"))
         for suffix in ("-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
-        self._next = max(self._next, _number(path) + 1)
+        self._next = max(self._next, first_number(path) + 1)
         self.put_aside.append(path.name)
+
+    def _ours(self) -> list[Path]:
+        """Everything that was made here; an operator may have put other files beside it."""
+        return [path for path in self.folder.iterdir() if _OURS.fullmatch(path.name)]
+
+
+def named(folder: Path) -> list[Path]:
+    """The files in ``folder`` that have the name of one, the oldest first; others are not ours."""
+    return sorted(path for path in folder.glob("audit-*.db") if _NAME.fullmatch(path.name))
+
+
+def first_number(path: Path) -> int:
+    """The number of the first decision of a file that :func:`named` told."""
+    found = _NAME.fullmatch(path.name)
+    assert found is not None
+    return int(found[1])
 
 
 def read_only(path: Path) -> sqlite3.Connection:
@@ -207,10 +227,6 @@ def _opened(path: Path) -> sqlite3.Connection:
         file.close()
         raise
     return file
-
-
-def _number(path: Path) -> int:
-    return int(path.stem.removeprefix("audit-"))
 
 
 def _size(path: Path) -> int:

@@ -55,6 +55,8 @@ class AuditKeeper:
         self._queue: deque[Decision] = deque()
         self._dropped = 0
         self._problem = ""
+        self._unwritable = 0
+        self._unwritable_why = ""
         self._wake = threading.Event()
         self._written = threading.Condition()
         self._busy = False
@@ -63,7 +65,8 @@ class AuditKeeper:
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Begin to write; what earlier processes left can be read after the first try."""
+        self._busy = True
         self._thread.start()
 
     def keep(self, decision: Decision) -> None:
@@ -88,7 +91,15 @@ class AuditKeeper:
 
     def notices(self) -> tuple[str, ...]:
         """What an operator should know."""
-        return (f"decisions are not kept: {self._problem}",) if self._problem else ()
+        told = []
+        if self._problem:
+            told.append(f"decisions are not kept: {self._problem}")
+        if self._unwritable:
+            told.append(
+                f"decisions dropped that cannot be written: {self._unwritable}, the last "
+                f"since {self._unwritable_why}"
+            )
+        return tuple(told)
 
     def reader(self) -> AuditReader:
         """Answers questions about what is kept."""
@@ -144,32 +155,54 @@ class AuditKeeper:
                 return []
 
     def _write(self, batch: list[Decision]) -> bool:
+        last = batch[-1].at if batch else None
         try:
             files = self._opened()
-            if batch:
-                files.write([_row(each) for each in batch], _certificates(batch))
-                metrics.AUDIT_WRITTEN.inc(len(batch))
-        except (TypeError, ValueError, sqlite3.ProgrammingError, sqlite3.InterfaceError):
-            log.exception("decisions cannot be written as they are")
-            self._drop(len(batch))
-            return True
+            self._put(files, batch)
         except sqlite3.DatabaseError as error:
             self._on_error(error)
             return False
         except OSError as error:
             self._is_wrong(str(error) if isinstance(error, InUse) else error.strerror or str(error))
             return False
+        except Exception as error:
+            log.exception("files of decisions cannot be used")
+            self._is_wrong(f"{type(error).__name__}: {error}")
+            return False
         self._is_right()
-        if batch:
-            self._tidy(files, now=batch[-1].at)
+        if last is not None:
+            self._tidy(files, now=last)
         return True
+
+    def _put(self, files: AuditFiles, batch: list[Decision]) -> None:
+        """Write the batch and empty it; what cannot be written as it is is dropped.
+
+        Raises what is wrong with the files; the batch has what is not written then.
+        """
+        at_once = len(batch)
+        while batch:
+            part = batch[:at_once]
+            try:
+                files.write([_row(each) for each in part], _certificates(part))
+                metrics.AUDIT_WRITTEN.inc(len(part))
+            except Exception as error:
+                if _is_of_files(error):
+                    raise
+                if len(part) > 1:
+                    at_once = 1
+                    continue
+                log.exception("a decision cannot be written as it is")
+                self._unwritable += 1
+                self._unwritable_why = f"{type(error).__name__}: {error}"
+                self._drop(1)
+            del batch[:at_once]
 
     def _tidy(self, files: AuditFiles, *, now: float) -> None:
         try:
             files.rotate(now=now)
             metrics.AUDIT_BYTES.set(files.bytes())
-        except (OSError, sqlite3.Error) as error:
-            log.warning("files of decisions are not tidied", extra={"error": str(error)})
+        except Exception as error:
+            log.warning("files of decisions are not tidied", extra={"error": repr(error)})
             files.let_go()
 
     def _opened(self) -> AuditFiles:
@@ -224,6 +257,14 @@ class AuditKeeper:
                 self._temporary.cleanup()
         except (OSError, sqlite3.Error) as error:
             log.warning("files of decisions are not closed", extra={"error": str(error)})
+
+
+def _is_of_files(error: Exception) -> bool:
+    """Whether the files are to blame; if not, what was to be written is."""
+    about_values = (sqlite3.ProgrammingError, sqlite3.DataError)
+    return isinstance(error, OSError | sqlite3.DatabaseError) and not isinstance(
+        error, about_values
+    )
 
 
 def _row(each: Decision) -> Row:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.main.adapters.audit_files import COLUMNS, read_only
+from app.main.adapters.audit_files import COLUMNS, first_number, named, read_only
 from app.model.decision import AuditAnswer, AuditQuestion, Coverage, KeptDecision
 
 
@@ -76,7 +76,7 @@ class AuditReader:
 
     def _files(self, *, oldest_first: bool) -> list[Path]:
         folder = self.folder()
-        paths = sorted(folder.glob("audit-*.db")) if folder is not None else []
+        paths = named(folder) if folder is not None else []
         return paths if oldest_first else paths[::-1]
 
     def _coverage(self, unread: list[str]) -> Coverage:
@@ -91,7 +91,7 @@ class AuditReader:
 
     def _since(self) -> float:
         for path in self._files(oldest_first=True):
-            is_first = int(path.stem.removeprefix("audit-")) == 1
+            is_first = first_number(path) == 1
             what = "min(began) FROM processes" if is_first else "min(at) FROM decisions"
             try:
                 with closing(read_only(path)) as file:
@@ -126,15 +126,18 @@ def _where(question: AuditQuestion) -> tuple[str, list[Any]]:
         namespace, _, name = question.pod.partition("/")
         mine = f"{namespace}/"
         add('pod = ? AND substr("group", 1, ?) = ?', name, len(mine), mine)
-    for column, value in (("queue", question.queue), ("kind", question.kind)):
+    if question.namespace:
+        mine = f"{question.namespace}/"
+        add('substr("group", 1, ?) = ?', len(mine), mine)
+    for term, value in (
+        ("queue = ?", question.queue),
+        ("kind = ?", question.kind),
+        ("at >= ?", question.since),
+        ("at < ?", question.until),
+        ("number < ?", question.before),
+    ):
         if value:
-            add(f"{column} = ?", value)
-    if question.since:
-        add("at >= ?", question.since)
-    if question.until:
-        add("at < ?", question.until)
-    if question.before:
-        add("number < ?", question.before)
+            add(term, value)
     if question.after is not None:
         add("number > ?", question.after)
     return (f"WHERE {' AND '.join(terms)}" if terms else ""), given

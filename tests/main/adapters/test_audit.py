@@ -109,6 +109,7 @@ def test_questions_narrow_what_is_told(tmp_path: Path) -> None:
             "group default/a-uid": (1, 3),
             "preemptor": (5,),
             "pod": (3,),
+            "namespace": (4,),
             "queue": (2,),
             "kind": (3,),
             "since": (3, 4, 5),
@@ -122,6 +123,7 @@ def test_questions_narrow_what_is_told(tmp_path: Path) -> None:
             "group default/a-uid": {"job": "default/a-uid"},
             "preemptor": {"job": "default/high"},
             "pod": {"pod": "default/a-0"},
+            "namespace": {"namespace": "elsewhere"},
             "queue": {"queue": "other"},
             "kind": {"kind": "place"},
             "since": {"since": BEGAN + 3},
@@ -162,6 +164,13 @@ def test_a_folder_outlives_the_process(tmp_path: Path) -> None:
         assert coverage(kept) == Coverage(
             outlives_process=True, folder=str(tmp_path), since=BEGAN, dropped=0, problems=()
         )
+
+
+def test_decisions_of_earlier_processes_are_told_from_the_first_question_on(tmp_path: Path) -> None:
+    with keeper(tmp_path) as kept:
+        kept.keep(decision("a"))
+    with keeper(tmp_path) as kept:
+        assert [each.job for each in asked(kept)] == ["a"]
 
 
 def test_without_a_folder_decisions_go_with_the_process() -> None:
@@ -221,13 +230,88 @@ def test_what_does_not_fit_into_the_queue_is_counted(
     assert metrics.AUDIT_DROPPED._value.get() == before + 2
 
 
-def test_a_decision_that_cannot_be_written_costs_its_batch_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "bad",
+    [{"cause": "\ud800"}, {"generation": 2**70}, {"text": ["a", "list"]}, {"kind": None}],
+    ids=["a lone surrogate", "a number without bounds", "a list for a text", "no kind"],
+)
+def test_a_decision_that_cannot_be_written_costs_no_other(
+    tmp_path: Path, bad: dict[str, Any]
+) -> None:
+    made = AuditKeeper(tmp_path, size=MIB, days=1.0, clock=lambda: BEGAN)
+    for each in (decision("a"), decision("bad", **bad), decision("b")):
+        made.keep(each)
+    made.start()
+    try:
+        made.settle()
+        made.keep(decision("c"))
+        told = asked(made)
+        assert [(each.number, each.job) for each in told] == [(1, "a"), (2, "b"), (3, "c")]
+        assert coverage(made).dropped == 1
+        [notice] = made.notices()
+        assert notice.startswith("decisions dropped that cannot be written: 1, the last since ")
+    finally:
+        made.stop()
+
+
+def test_a_failure_that_is_not_foreseen_is_told_of_and_writing_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_keeper, "_PATIENCE_S", 0.0)
+    opened, fails = AuditFiles.open, True
+
+    def open_(self: AuditFiles) -> None:
+        if fails:
+            raise RuntimeError("not foreseen")
+        opened(self)
+
+    monkeypatch.setattr(AuditFiles, "open", open_)
     with keeper(tmp_path) as kept:
-        kept.keep(decision(cause="\ud800"))
-        kept.settle()
-        kept.keep(decision("good"))
-        assert [each.job for each in asked(kept)] == ["good"]
-        assert coverage(kept).dropped == 1
+        kept.keep(decision("waits"))
+        wait_until(lambda: bool(kept.notices()), timeout_s=5, what="a notice")
+        assert "not foreseen" in kept.notices()[0]
+        fails = False
+        wait_until(lambda: not kept.notices(), timeout_s=5, what="that it is kept")
+        assert [each.job for each in asked(kept)] == ["waits"]
+
+
+def test_files_that_cannot_be_tidied_do_not_stop_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rotate(_self: AuditFiles, *, now: float) -> None:
+        raise ValueError(now)
+
+    monkeypatch.setattr(AuditFiles, "rotate", rotate)
+    with keeper(tmp_path) as kept:
+        for job in ("a", "b"):
+            kept.keep(decision(job))
+            kept.settle()
+        assert [each.job for each in asked(kept)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "audit-0000000000000001 (copy).db",
+        "audit-old.db",
+        "audit-1.db",
+        "audit-0000000000000009.db.bak",
+        "audit-9999999999999999.db-old",
+    ],
+)
+def test_files_of_other_names_are_passed_over_and_left_alone(tmp_path: Path, name: str) -> None:
+    other = tmp_path / name
+    other.write_bytes(b"of an operator " * MIB)
+    with keeper(tmp_path, size=MIB) as kept:
+        for _ in range(3):
+            kept.keep(decision())
+            kept.settle()
+        assert [each.number for each in asked(kept)] == [1, 2, 3]
+        assert coverage(kept) == Coverage(
+            outlives_process=True, folder=str(tmp_path), since=BEGAN, dropped=0, problems=()
+        )
+    assert other.stat().st_size == 15 * MIB
+    assert (tmp_path / "audit-0000000000000001.db").exists()
 
 
 # --- the disk -------------------------------------------------------------------------------------
