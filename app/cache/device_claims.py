@@ -9,7 +9,6 @@ What pods ask for is thus not in their manifests alone: it changes with claims a
 pods change with it as if they had been seen anew.
 """
 
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -72,6 +71,10 @@ class DeviceClaims:
         self._offered: dict[str, int] = {}
         """What there is of each class; empty: no ResourceSlices are known."""
         self._is_offer_old = False
+        self._users: dict[str, frozenset[PodUid]] | None = None
+        """By claim: the pods that its status names; None: what is known has changed since."""
+        self._having: frozenset[PodUid] = frozenset()
+        self._told: tuple[object, ClaimedDevices] | None = None
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -101,6 +104,7 @@ class DeviceClaims:
     def _devices_changed(self) -> None:
         """Let gangs be planned anew: there may be devices that there were not."""
         self._is_offer_old = True
+        self._users = None
         self._registry.signals.note_dirty()
         self._registry.look_again()
 
@@ -110,6 +114,7 @@ class DeviceClaims:
         if before == claim:
             return
         self.claims[claim.key] = claim
+        self._users = None
         self._expressions.update(expressions_of(claim.spec))
         if before is None or claim.allocation is None:
             self._devices_changed()
@@ -138,6 +143,7 @@ class DeviceClaims:
     def drop_template(self, key: str) -> None:
         """Forget a ResourceClaimTemplate."""
         if self.templates.pop(key, None) is not None:
+            self._users = None
             self._template_changed(key)
 
     def set_job(self, job: JobTemplate) -> None:
@@ -188,21 +194,33 @@ class DeviceClaims:
         """What is known of devices and claims; None: no pod claims any, or no claims are served.
 
         An API server may serve an older version of claims only: then kube-scheduler alone knows.
+        The same object is told until something of it changes.
         """
         served = self.classes or self.pools.slices or self.claims or self.templates
         if not served or not (self._pods or self._jobs):
             return None
-        placed = [uid for uid in self._pods if self._node_of(uid)]
-        users: dict[str, frozenset[PodUid]] = {
-            claim.key: claim.users for claim in self.claims.values() if claim.users
-        }
+        if self._users is None:
+            self._users = {each.key: each.users for each in self.claims.values() if each.users}
+            self._having = frozenset[PodUid]().union(*self._users.values())
+            self._told = None
+        placed = {uid: node for uid in self._pods if (node := self._node_of(uid))}
+        slots = [
+            PodWithClaims(NO_POD, slot.node, slot.shape.claims)
+            for group in self._registry.groups.values()
+            for slot in group.slots.values()
+            if slot.shape.claims is not None
+        ]
+        pods = ((uid, self._pods.get(uid) or foreign.get(uid)) for uid in self._having | {*placed})
+        leaving = frozenset(uid for uid, pod in pods if pod is not None and pod.deleting)
+        moment = placed, slots, leaving
+        if self._told is not None and self._told[0] == moment:
+            return self._told[1]
+        users = dict(self._users)
         for uid in placed:
             for key in self._claims_of(uid):
                 users[key] = users.get(key, frozenset()) | {uid}
-        pods = ChainMap(self._pods, dict(foreign))
-        having = frozenset().union(*users.values()) if users else frozenset()
         self._forget_expressions()
-        return ClaimedDevices(
+        told = ClaimedDevices(
             devices=self.pools.devices(),
             incomplete=self.pools.incomplete,
             satisfying=self.pools.satisfying(self._expressions),
@@ -211,20 +229,19 @@ class DeviceClaims:
             templates=dict(self.templates),
             made=dict(self._made),
             users=users,
-            reserved=tuple(self._reserved(placed)),
-            leaving=frozenset(uid for uid in having if uid in pods and pods[uid].deleting),
+            reserved=(*self._reserved(placed), *slots),
+            leaving=leaving,
         )
+        self._told = moment, told
+        return told
 
-    def _reserved(self, placed: Iterable[PodUid]) -> Iterator[PodWithClaims]:
-        """Pods and slots with a place whose claims lack devices."""
-        for uid in placed:
+    def _reserved(self, placed: Mapping[PodUid, NodeName]) -> Iterator[PodWithClaims]:
+        """Pods with a place whose claims lack devices."""
+        for uid, node in placed.items():
             claims = self._pods[uid].shape.claims
-            if claims is not None and any(map(self._lacks_devices, self._claims_of(uid))):
-                yield PodWithClaims(uid, self._node_of(uid), claims)
-        for group in self._registry.groups.values():
-            for slot in group.slots.values():
-                if slot.shape.claims is not None:
-                    yield PodWithClaims(NO_POD, slot.node, slot.shape.claims)
+            mine = (self.claims.get(key) for key in self._claims_of(uid))
+            if claims is not None and not all(each and each.allocation for each in mine):
+                yield PodWithClaims(uid, node, claims)
 
     def _node_of(self, uid: PodUid) -> NodeName:
         member = self._members.get(uid)
@@ -241,10 +258,6 @@ class DeviceClaims:
             for each, key in zip(claims.each, made, strict=True)
         ]
 
-    def _lacks_devices(self, key: str) -> bool:
-        claim = self.claims.get(key)
-        return claim is None or claim.allocation is None
-
     def _forget_expressions(self) -> None:
         """Drop expressions that no class or claim has any more, once there are many."""
         if len(self._expressions) <= _EXPRESSIONS_KEPT:
@@ -252,10 +265,8 @@ class DeviceClaims:
         specs = [each.spec for each in self.claims.values()]
         specs += [each.spec for each in self.templates.values()]
         of_classes = (text for each in self.classes.values() for text in each.selectors)
-        self._expressions = {
-            *of_classes,
-            *(text for spec in specs for text in expressions_of(spec)),
-        }
+        of_specs = (text for spec in specs for text in expressions_of(spec))
+        self._expressions = {*of_classes, *of_specs}
 
     # --- what pods ask for -----------------------------------------------------------------------
 

@@ -334,10 +334,40 @@ def test_pods_with_places_whose_claims_have_no_devices_are_told() -> None:
     assert told.users["default/a-own"] == {rig.uid("a")}
 
 
+def test_equal_moments_share_what_is_told() -> None:
+    rig = Rig()
+    rig.template("t", asks())
+    rig.claims("c", of=asks(), users=frozenset({rig.uid("x")}))
+    rig.pod("a", shape=claiming(of="t"))
+    rig.pod("x", scheduler="default-scheduler", node="n", phase="Running")
+    devices = rig.cache.device_claims
+    seen = [facts(rig)]
+    for change in (
+        lambda: rig.pod("a", shape=claiming(of="t"), node="n", phase="Running"),
+        lambda: rig.pod("x", scheduler="default-scheduler", node="n", deleting=True),
+        lambda: rig.claims("c", of=asks(2)),
+        lambda: rig.claims("a-own", of=asks(), pod=rig.uid("a"), entry="own"),
+        lambda: devices.drop_claim("default/c"),
+        lambda: rig.template("t", asks(2)),
+        lambda: devices.drop_template("default/t"),
+        lambda: devices.set_class(DeviceClass("gpu", frozenset())),
+        lambda: devices.drop_class("gpu"),
+        lambda: devices.set_slice(pool("x", node="n")),
+        lambda: devices.drop_slice("slice-n"),
+        lambda: rig.pod("b", shape=claiming(of="t"), node="n", phase="Running"),
+        lambda: rig.cache.drop_pod(rig.uid("a")),
+    ):
+        change()
+        seen.append(facts(rig))
+        assert facts(rig) is seen[-1]
+    assert [at for at in range(1, len(seen)) if seen[at] is seen[at - 1]] == []
+
+
 def test_slots_with_claims_are_told() -> None:
     rig = Rig()
     rig.template("t", asks())
     rig.pod("a", shape=claiming(of="t"))
+    assert facts(rig).reserved == ()
     assert rig.slot("n", shape=claiming(of="t"))
     assert [(each.uid, each.node) for each in facts(rig).reserved] == [("", "n")]
 
