@@ -45,7 +45,7 @@ AT_ONCE: Final = 16
 MOST_SUBJECTS: Final = 2_000
 """Of more, those asked about longest ago are forgotten, and asked about again in their turn.
 
-So many are known at most, in a round as well; half of them at most give way in a round.
+So many are known at most, in a round as well; a round forgets half of them at most.
 """
 CHUNKS: Final = 8
 """After so many times :data:`AT_ONCE` nodes another group has its turn."""
@@ -99,7 +99,7 @@ class HttpExtenderFollower:
         self._groups = AskedGroups(cache, self._asking, self._bodies, victims)
         self._nodes: dict[Subject, AskedNodes] = {}
         self._had_turn: dict[Subject, float] = {}
-        """When those were forgotten that others had to give way to."""
+        """When those were forgotten for others to have their turn."""
         self._shapes = ShapeCache()
         self._cycles = 0
         self._kept_up_at = 0.0
