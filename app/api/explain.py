@@ -13,6 +13,7 @@ from app.model.workload import GroupPhase
 from app.service.activity import Activity
 from app.service.cycle.advising import Advice, advise
 from app.service.cycle.beyond_minimum import bearable_beyond
+from app.service.cycle.simulations import TooMany
 from app.service.telling.evicting import of_tenant
 from app.service.telling.explanations import Story, explain_group, slots_to_pin
 
@@ -114,7 +115,7 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
     @router.get(
         "/advice/{namespace}/{name}",
         tags=["explain"],
-        responses=_REFUSALS | {200: {"model": Advice}},
+        responses=_REFUSALS | refusals({429: "too many questions wait"}) | {200: {"model": Advice}},
     )
     async def advice(request: Request, namespace: str, name: str) -> Response:
         """Single changes that would let a PodGroup or a pod run now, each tried by the planner.
@@ -128,7 +129,12 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         if group is None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         refusal = services.reasons.of(group)
-        found = await advise(planning.simulations, key, refusal) if refusal is not None else None
+        try:
+            found = (
+                await advise(planning.simulations, key, refusal) if refusal is not None else None
+            )
+        except TooMany as error:
+            raise BadRequest(str(error), status=429) from None
         told = found or Advice((), tried=0, complete=True)
         return json_for(viewer, told, namespaces=cache.namespaces)
 

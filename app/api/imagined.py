@@ -23,10 +23,11 @@ from app.model.workload import Queue
 from app.service.cycle.simulations import NewGroup
 from app.webhooks.admission import WEBHOOKS, Webhook
 from app.webhooks.gate import gated
-from app.webhooks.object_types import is_readable, is_whole
+from app.webhooks.object_types import KINDS, SHAPES, is_readable, is_whole
 from app.webhooks.world import Options, Request, World
 from app.wire import times
 from app.wire.errors import DecodeError
+from app.wire.findings import Findings
 from app.wire.kinds import (
     JOBS,
     KUBERNETES_JOBS,
@@ -40,6 +41,7 @@ from app.wire.objects.groups import decode_pod_group
 from app.wire.objects.jobs import decode_job
 from app.wire.objects.pods import decode_pod
 from app.wire.quantity import texts
+from app.wire.shapes import check_shape, shapes_of
 from app.wire.unstructured import Object, annotations, controlled_by, metadata, spec
 
 MOST_PODS: Final = 20_000
@@ -55,6 +57,26 @@ _KINDS: Final = (
     STATEFUL_SETS,
     _DEPLOYMENTS,
 )
+
+
+_SHAPES: Final = shapes_of(
+    {
+        "Pod": {"Metadata": "metadata", "PodSpec": "spec"},
+        "Metadata": {"{text}": "annotations labels", "[Owner]": "ownerReferences"},
+        "Owner": {"text": "apiVersion kind name uid", "flag": "controller"},
+        "PodSpec": {
+            "text": "priorityClassName schedulerName preemptionPolicy",
+            "number": "priority",
+        },
+        "Workload": {"Metadata": "metadata", "WorkloadSpec": "spec"},
+        "WorkloadSpec": {"number": "replicas parallelism", "Pod": "template"},
+        "Job": {"Metadata": "metadata", "JobSpec": "spec"},
+        "JobSpec": {"[Task]": "tasks"},
+        "Task": {"Pod": "template"},
+        "PodGroup": {"Metadata": "metadata"},
+    }
+)
+_SHAPE_OF: Final = {JOBS: "Job", POD_GROUPS: "PodGroup", PODS: "Pod"}
 
 
 class CannotImagine(ValueError):
@@ -158,6 +180,7 @@ class _Maker:
         name = about.get("name") or about.get("generateName")
         if not isinstance(name, str):
             raise CannotImagine(f"{where}: metadata.name is missing")
+        _check(resource, manifest, where)
         at = about.get("namespace") or self.namespace
         if not isinstance(at, str) or at not in self.cache.namespaces:
             raise IsMissing(f"{where}: there is no namespace {at}")
@@ -228,10 +251,10 @@ class _Maker:
     def _take_workload(self, resource: Resource, item: Object, where: str) -> None:
         """Pods of a workload of Kubernetes, in the group that the controller makes for them."""
         count = spec(item).get("parallelism" if resource == KUBERNETES_JOBS else "replicas")
-        wanted = 1 if count is None else count
+        wanted: int = 1 if count is None else count
         template = spec(item).get("template")
-        if not isinstance(wanted, int) or not isinstance(template, dict):
-            raise CannotImagine(f"{where}: replicas or template cannot be read")
+        if template is None:
+            raise CannotImagine(f"{where}: spec.template is missing")
         self._charge(wanted, where)
         about = metadata(item)
         pods = [
@@ -349,6 +372,19 @@ def _as_object(queue: Queue) -> Object:
         },
         "status": {"state": queue.state.value},
     }
+
+
+def _check(resource: Resource, item: Object, where: str) -> None:
+    """Raise `CannotImagine` with the first field that is of another type than it is read as."""
+    findings = Findings()
+    kind, whole = _SHAPE_OF.get(resource, "Workload"), ("Owner", "Task", "text")
+    check_shape(item, kind, _SHAPES, path="", findings=findings, whole=whole)
+    if not findings.errors and resource in KINDS:
+        check_shape(item, KINDS[resource], SHAPES, path="", findings=findings, whole=whole)
+    if not findings.errors and resource == POD_GROUPS and (spec(item).get("minMember") or 0) >> 31:
+        findings.refuse("spec.minMember", "must be from 0 to 2147483647")
+    if findings.errors:
+        raise CannotImagine(f"{where}: {findings.message().removeprefix('.')}")
 
 
 def _in_group(pod: Object, name: str) -> Object:

@@ -19,7 +19,7 @@ from app.model.eviction import VictimPod
 from app.model.ids import GroupKey, NodeName
 from app.model.reason import Refusal
 from app.service.configuration import policies_of
-from app.service.cycle.simulations import Answer, Question, TooMany
+from app.service.cycle.simulations import Answer, Question, TooMany, UnknownNode
 from app.wire.errors import DecodeError
 from app.wire.queue_changes import UnknownQueue, changed_queues
 
@@ -137,6 +137,8 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
             answer = await services.planning.simulations.ask(question)
         except UnknownResource as error:
             raise BadRequest(f"{error}: a pod that asks for it never runs", status=404) from None
+        except UnknownNode as error:
+            raise BadRequest(f"drain: {error}", status=404) from None
         except TooMany as error:
             raise BadRequest(str(error), status=429) from None
         told = _told(answer, found.warnings)

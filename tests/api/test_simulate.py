@@ -1,10 +1,14 @@
 """What would happen, asked over HTTP: the planner answers, and nothing is decided."""
 
+import asyncio
+import copy
 import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from app.api.simulate import Simulation
@@ -12,7 +16,9 @@ from app.model.ids import NodeName
 from app.model.workload import Namespace, PriorityClass
 from tests.api.stand import Stand, stand
 from tests.builders import make_amounts, make_queue, make_shape
+from tests.scale import examples
 from tests.service.rig import Rig
+from tests.service.virtual_time import run
 
 
 def cluster(*, nodes: int = 2, cpu: int = 4000, conf: str = "") -> Rig:
@@ -174,6 +180,136 @@ async def test_what_cannot_be_asked_says_what_to_write(
     async with stand(cluster()) as at:
         answer = await at.post("/simulate", question)
         assert (answer.status_code, text in answer.text) == (status, True), answer.text
+
+
+async def test_a_node_that_goes_while_a_question_waits_is_not_known() -> None:
+    rig = cluster()
+    async with stand(rig) as at:
+        async with rig.planning.simulations.turn():
+            waiting = asyncio.ensure_future(at.post("/simulate", {"drain": ["n0"]}))
+            for _ in range(50):
+                await asyncio.sleep(0)
+            rig.cache.drop_node(NodeName("n0"))
+        answer = await waiting
+    assert (answer.status_code, answer.text) == (404, "drain: no node n0 is known\n")
+
+
+DEPLOYMENT: Mapping[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d"},
+    "spec": {
+        "replicas": 2,
+        "template": {
+            "metadata": {"labels": {"app": "d"}, "annotations": {"a": "b"}},
+            "spec": {
+                "schedulerName": "volcano",
+                "priorityClassName": "",
+                "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+            },
+        },
+    },
+}
+POD: Mapping[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    **DEPLOYMENT["spec"]["template"],
+    "metadata": {"name": "p", "labels": {"app": "p"}, "annotations": {"a": "b"}},
+}
+POD_GROUP: Mapping[str, Any] = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "PodGroup",
+    "metadata": {"name": "pg", "annotations": {"a": "b"}},
+    "spec": {"minMember": 2, "queue": "default", "minResources": {"cpu": "2"}},
+}
+WORKLOADS = {
+    "Job": job(queue="default", priorityClassName="", plugins={"svc": []}),
+    "Deployment": DEPLOYMENT,
+    "KubernetesJob": {
+        **DEPLOYMENT,
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "spec": {"parallelism": 2, "template": DEPLOYMENT["spec"]["template"]},
+    },
+    "Pod": POD,
+    "PodGroup": POD_GROUP,
+}
+Steps = tuple[str | int, ...]
+
+
+def with_value(item: Any, path: Steps, value: Any) -> dict[str, Any]:
+    """A copy of ``item`` with ``value`` at ``path``."""
+    made: dict[str, Any] = copy.deepcopy(dict(item))
+    at: Any = made
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    return made
+
+
+def paths(item: Any, at: Steps = ()) -> list[Steps]:
+    """Where something stands in ``item``."""
+    inside = item.items() if isinstance(item, dict) else enumerate(item)
+    return [
+        path
+        for key, each in inside
+        for path in [
+            (*at, key),
+            *(paths(each, (*at, key)) if isinstance(each, dict | list) else []),
+        ]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "field"),
+    [
+        ("Deployment", "spec.template.metadata", "x", "spec.template.metadata"),
+        ("Deployment", "spec.template.spec", "x", "spec.template.spec"),
+        ("Deployment", "spec.template", [], "spec.template"),
+        ("Deployment", "spec.replicas", "x", "spec.replicas"),
+        ("Deployment", "spec.replicas", True, "spec.replicas"),
+        ("KubernetesJob", "spec.parallelism", 1.5, "spec.parallelism"),
+        ("Deployment", "metadata.annotations", [1], "metadata.annotations"),
+        ("Pod", "spec.priorityClassName", [1], "spec.priorityClassName"),
+        ("Pod", "metadata.annotations", [1], "metadata.annotations"),
+        ("Pod", "metadata.labels", {"a": 1}, "metadata.labels[a]"),
+        ("Job", "spec.tasks.0.replicas", "x", "spec.tasks[0].replicas"),
+        ("Job", "spec.tasks.0.template.spec", "x", "spec.tasks[0].template.spec"),
+        ("Job", "spec.minAvailable", "x", "spec.minAvailable"),
+        ("PodGroup", "spec.minMember", "x", "spec.minMember"),
+        ("PodGroup", "spec.minMember", 2**70, "spec.minMember"),
+    ],
+)
+async def test_a_field_of_another_type_is_told_with_its_object(
+    kind: str, path: str, value: Any, field: str
+) -> None:
+    steps = tuple(int(step) if step.isdigit() else step for step in path.split("."))
+    wrong = with_value(WORKLOADS[kind], steps, value)
+    async with stand(cluster()) as at:
+        answer = await at.post("/simulate", {"manifests": [wrong]})
+    assert answer.status_code == 400, answer.text
+    assert answer.text.startswith("document 1: "), answer.text
+    assert field in answer.text
+
+
+VALUES = ["x", "", 0, -1, 2**70, 1.5, True, None, [], [1], [{}], ["a"], {}, {"a": 1}, {"a": "b"}]
+
+
+@examples(40)
+@given(st.data())
+def test_no_manifest_is_answered_with_an_error_of_the_server(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(sorted(WORKLOADS)))
+    wrong = WORKLOADS[kind]
+    for _ in range(data.draw(st.integers(1, 2))):
+        where = data.draw(st.sampled_from([p for p in paths(wrong) if p != ("kind",)]))
+        wrong = with_value(wrong, where, data.draw(st.sampled_from(VALUES)))
+
+    async def scenario() -> None:
+        async with stand(cluster()) as at:
+            answer = await at.post("/simulate", {"manifests": [wrong]})
+            assert answer.status_code < 500, answer.text
+
+    run(scenario())
 
 
 async def fits(at: Stand, query: str) -> dict[str, Any]:

@@ -50,6 +50,13 @@ class _Trying:
     token: SnapshotToken
     now: float
     tried: int = 0
+    complete: bool = True
+    """Whether nothing was left untried for want of time."""
+
+    def has_time(self) -> bool:
+        """Whether another change may be tried."""
+        self.complete = self.complete and self.simulations.clock() - self.now <= MOST_S
+        return self.complete
 
     async def helps(self, change: SingleChange) -> bool:
         """Whether the gang runs with the change."""
@@ -77,7 +84,7 @@ class _Trying:
         while low <= high:
             middle = (low + high + 1) // 2
             change = with_minimum(gang, middle)
-            if change is None:
+            if change is None or not self.has_time():
                 return found
             if await self.helps(change):
                 found, low = change, middle + 1
@@ -89,9 +96,9 @@ class _Trying:
 async def advise(simulations: Simulations, key: GroupKey, refusal: Refusal) -> Advice | None:
     """What would let the group of ``key`` run, which waits because of ``refusal``.
 
-    None: it does not wait.
+    None: it does not wait. Raises `TooMany`.
     """
-    async with simulations.turn:
+    async with simulations.turn():
         now = simulations.clock()
         token = simulations.input.token(now)
         snapshot = token.snapshot
@@ -105,13 +112,11 @@ async def advise(simulations: Simulations, key: GroupKey, refusal: Refusal) -> A
         if fewer is not None:
             found.append(Helping(fewer.kind, fewer.text))
         for change in _unlike(snapshot, gang, refusal):
-            if len(found) >= ENOUGH:
+            if len(found) >= ENOUGH or not trying.has_time():
                 break
-            if simulations.clock() - now > MOST_S:
-                return Advice(tuple(found), trying.tried, complete=False)
             if await trying.helps(change):
                 found.append(Helping(change.kind, change.text))
-        return Advice(tuple(found), trying.tried, complete=True)
+        return Advice(tuple(found), trying.tried, trying.complete)
 
 
 def _unlike(snapshot: Snapshot, gang: Gang, refusal: Refusal) -> Iterator[SingleChange]:

@@ -5,7 +5,8 @@ nothing is written.
 """
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -71,6 +72,10 @@ class TooMany(RuntimeError):
     """Too many questions wait already: this one is not taken."""
 
 
+class UnknownNode(LookupError):
+    """A node that the question names is not there, or is gone by the time of its turn: which."""
+
+
 @dataclass(slots=True, eq=False)
 class Simulations:
     """Answers such questions from the state of this moment, one after the other.
@@ -84,34 +89,34 @@ class Simulations:
     limits: Limits
     clock: Clock
     _waiting: int = 0
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, question: Question) -> Answer:
         """What would happen.
 
-        Raises `UnknownResource`, `TooMany`, and ``KeyError`` for a node that is not there.
+        Raises `UnknownResource`, `TooMany`, and `UnknownNode` for a node that is not there.
         """
-        if self._waiting >= MOST_WAITING:
-            raise TooMany(f"{self._waiting} questions wait already; ask again later")
-        self._waiting += 1
-        try:
-            async with self.turn:
-                return await self._answer(question)
-        finally:
-            self._waiting -= 1
+        async with self.turn():
+            return await self._answer(question)
 
     async def fate_of(self, group: NewGroup) -> Fate:
         """What would become of a group that came now. Raises as :meth:`ask` does."""
+        async with self.turn():
+            now, vector = self.clock(), on_axis(self.cache.node_usage.axis)
+            asked = _imagined(self.cache, group, vector)
+            token = self.input.token(now, imagined=[asked])
+            found = await self.drive(simulate_steps(token.snapshot, token.policies, now=now))
+            return found.fates[asked.view.key]
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for the questions before, and have the planner alone; raises `TooMany`."""
         if self._waiting >= MOST_WAITING:
             raise TooMany(f"{self._waiting} questions wait already; ask again later")
         self._waiting += 1
         try:
-            async with self.turn:
-                now, vector = self.clock(), on_axis(self.cache.node_usage.axis)
-                asked = _imagined(self.cache, group, vector)
-                token = self.input.token(now, imagined=[asked])
-                found = await self.drive(simulate_steps(token.snapshot, token.policies, now=now))
-                return found.fates[asked.view.key]
+            async with self._alone:
+                yield
         finally:
             self._waiting -= 1
 
@@ -150,7 +155,7 @@ class Simulations:
         keys: dict[GroupKey, None] = {}
         for name in sorted(gone):
             if name not in cache.node_usage.nodes:
-                raise KeyError(name)
+                raise UnknownNode(f"no node {name} is known")
             for holder in sorted(cache.node_usage.holders(name)):
                 member = cache.members.get(PodUid(holder))
                 kept = cache.slots.find(holder) if member is None else None
