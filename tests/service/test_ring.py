@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +16,14 @@ from pathlib import Path
 import pytest
 
 from app.core.replay import replayed
+from app.model.device_claims import ClaimSpec, DeviceClaim
+from app.model.device_slices import ClaimedDevices
 from app.model.ids import NodeName
 from app.model.load import Index, MetricsConf, MetricsType
 from app.model.recorded import PlanCall, Recorded, Recording
 from app.model.workload import GroupPhase
 from app.service.cycle.ring import Ring
+from app.service.cycle.snapshot_token import SnapshotToken
 from app.wire.stored import digest, packed, unpacked
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.scale import ROUNDS, dice
@@ -192,6 +196,31 @@ async def test_what_snapshots_share_counts_once() -> None:
         await rig.cycle()
         used.append(ring_of(rig).used)
     assert used[2] - used[1] < used[0] / 4
+
+
+async def test_what_is_known_of_claims_counts_in_each_snapshot_that_has_its_own() -> None:
+    rig = recording(Rig())
+    rig.node("n1")
+    rig.gang("g", size=1)
+    await rig.cycle()
+    ring, [entry] = ring_of(rig), entries(rig)
+    token = SnapshotToken(entry.snapshot, rig.parts.configuration.policies)
+    before = ring.used
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            claims = {
+                f"ns/c{at}-{number}": DeviceClaim("ns", f"c{at}", "uid", ClaimSpec())
+                for at in range(1000)
+            }
+            known = ClaimedDevices(claims=claims)
+            made = replace(token, snapshot=replace(entry.snapshot, claimed_devices=known))
+            ring.note(PlanCall.CYCLE, made, entry.plan, now=1.0)
+            del claims, known, made
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / 2 < ring.used - before < taken * 2
 
 
 async def test_nothing_is_recorded_without_room_for_it() -> None:

@@ -6,8 +6,8 @@ count once for all snapshots that have them.
 """
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from operator import is_not
 from sys import getsizeof
 from typing import Any, Final
@@ -25,6 +25,15 @@ _TASK: Final = 400
 _NODE: Final = 1_500
 _POD: Final = 150
 _REFUSAL: Final = 1_000
+_LARGE: Final = (
+    *("claimed_devices", "volumes", "http_extender", "devices", "devices_taken", "numa"),
+    *("numa_taken", "loads"),
+)
+"""Parts that are walked through where they are not those of the entry before."""
+_ENTRY: Final = 6_000
+"""Of the snapshot itself, and of what is kept here about it."""
+_NOTED: Final = 100
+"""Of each part of an entry: its identity, its size and its holders here."""
 _LOOKED_AT: Final = 4_096
 """Of more gangs, a twentieth is taken to be new."""
 
@@ -42,6 +51,9 @@ class Ring:
     _holders: dict[int, int] = field(default_factory=dict)
     """How many entries have a part, by its identity."""
 
+    _latest: dict[str, tuple[Any, dict[int, int]]] = field(default_factory=dict)
+    """Of the latest entry each part that was walked through, and what is in it."""
+
     def note(
         self,
         call: PlanCall,
@@ -57,9 +69,15 @@ class Ring:
         snapshot, conf = token.snapshot, token.policies.conf
         before = self._entries[-1][0].snapshot if self._entries else None
         parts = dict(_parts(snapshot, before, plan))
-        for part, size in parts.items():
-            holders = self._holders.get(part, 0)
-            self._holders[part] = holders + 1
+        for name in _LARGE:
+            part, inside = getattr(snapshot, name), self._latest.get(name)
+            if inside is None or inside[0] is not part:
+                inside = self._latest[name] = (part, dict(_walked(part)))
+            parts |= inside[1]
+        parts[id(snapshot)] += _NOTED * len(parts)
+        for at, size in parts.items():
+            holders = self._holders.get(at, 0)
+            self._holders[at] = holders + 1
             self.used += 0 if holders else size
         self._entries.append((Recorded(call, now, snapshot, conf, plan, key), parts))
         while self.used > self.size and len(self._entries) > 1:
@@ -81,6 +99,7 @@ class Ring:
 
 def _parts(snapshot: Snapshot, before: Snapshot | None, plan: Plan) -> Iterator[tuple[int, int]]:
     """The parts of an entry by identity, each with the bytes that it takes."""
+    yield id(snapshot), _ENTRY
     for array in (snapshot.used, snapshot.releasing):
         yield id(array), array.nbytes
     table = snapshot.table
@@ -96,6 +115,24 @@ def _parts(snapshot: Snapshot, before: Snapshot | None, plan: Plan) -> Iterator[
     yield id(snapshot.places), getsizeof(snapshot.places)
     placements = sum(len(each.placements) for each in plan.placed)
     yield id(plan), _REFUSAL * len(plan.refused) + _TASK * placements
+
+
+def _walked(part: Any) -> Iterator[tuple[int, int]]:
+    """Everything inside of a part by identity, each with its own bytes."""
+    seen: set[int] = set()
+    left = [part]
+    while left:
+        each = left.pop()
+        if id(each) in seen or isinstance(each, str | int | float | None):
+            continue
+        seen.add(id(each))
+        yield id(each), getsizeof(each)
+        if isinstance(each, Mapping):
+            left += each.values()
+        elif isinstance(each, tuple | frozenset | list):
+            left += each
+        elif is_dataclass(each):
+            left += (getattr(each, one.name) for one in fields(each))
 
 
 def _columns(placed: Any) -> int:
