@@ -379,7 +379,7 @@ def test_a_job_that_waits_for_itself_is_told_so(stand: Stand) -> None:
 
 def test_another_job_may_wait_until_it_is_planned_again(stand: Stand) -> None:
     waiting(stand, COOLING)
-    assert "\nNext step:  wait, Pumice plans it again" in stand.printed("explain", "a")
+    assert "\nNext step:  wait, Pumice plans the group again" in stand.printed("explain", "a")
 
 
 def test_a_condition_that_is_only_taken_back_does_not_say_why(stand: Stand) -> None:
