@@ -38,6 +38,7 @@ ONLY_THE_WEBHOOK_KNOWS = {
     "a variable's name that is none",
     "two mounts at one place",
     "a claim of other types",
+    "an affinity of a task that there is not",
 }
 ONLY_THE_WEBHOOK_KNOWS_OF_QUEUES = {
     "too deep",
