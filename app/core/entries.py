@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.core.accounts import Losses, QueueChange
 from app.model.gang import Gang, Task
-from app.model.parts import Part
+from app.model.parts import NO_SUB_GROUP, Part, SubGroup
 from app.model.pod import Pod
 from app.model.resources import Vector
 from app.model.shape import PodShape
@@ -35,6 +35,16 @@ class Placed(NamedTuple):
     def shape(self) -> PodShape:
         """What that pod looks like."""
         return self.task.shape
+
+    @property
+    def counts(self) -> bool:
+        """Whether the group counts the member: always, as it has just got its place."""
+        return True
+
+    @property
+    def sub_group(self) -> SubGroup:
+        """The sub-group of the member, if it has one."""
+        return self.gang.sub_group_of.get(self.task.uid, NO_SUB_GROUP)
 
 
 class Evicted(NamedTuple):
@@ -64,6 +74,11 @@ class Evicted(NamedTuple):
     def shape(self) -> PodShape:
         """What that pod looks like."""
         return self.pod.shape
+
+    @property
+    def sub_group(self) -> SubGroup:
+        """The sub-group of the member, if it has one."""
+        return self.part.sub_group
 
 
 Entry = Placed | Evicted

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.entries import Entry, Placed
 from app.core.ledger import Ledger
 from app.core.placement.journal import JournalReader
 from app.model.gang import Gang
 from app.model.ids import GroupKey
-from app.model.parts import NO_SUB_GROUP, SubGroup
+from app.model.parts import SubGroup
 from app.model.resources import Mask
 from app.model.shape import LabelSelector, Operator
 from app.model.workload import Namespace
@@ -67,11 +66,11 @@ class Occupancy:
         It stays the same while groups change that were never asked about.
         """
         for entry, row, sign in self._journal.changes():
-            if entry.gang is None or not _counts(entry):
+            if entry.gang is None or not entry.counts:
                 continue
             counted = self._by_group.get(entry.gang.key, ())
             for each in counted:
-                each.note(_sub_group(entry), row, sign)
+                each.note(entry.sub_group, row, sign)
             self._changes += bool(counted)
         return self._changes
 
@@ -137,32 +136,23 @@ class Occupancy:
         if known is None:
             nothing = np.zeros(len(self._snapshot.table.nodes), dtype=np.int64)
             known = self._known[name] = _Counted(nothing, policy, sub_group)
-            for of, row, sign in self._so_far(keys):
+            for of, row, sign in members_of(self._ledger, keys):
                 known.note(of, row, sign)
             for key in keys:
                 self._by_group[key].append(known)
         return known
 
-    def _so_far(self, keys: Collection[GroupKey]) -> Iterator[tuple[SubGroup, int, int]]:
-        index = self._snapshot.table.index
-        for key in keys:
-            for place in self._snapshot.places.get(key, ()):
-                row = index.get(place.node)
-                if row is not None:
-                    yield place.sub_group, row, 1
-        for entry in self._ledger.journal:
-            if entry.node is None or entry.gang is None or entry.gang.key not in keys:
-                continue
-            if _counts(entry):
-                yield _sub_group(entry), entry.node, entry.sign
 
-
-def _counts(entry: Entry) -> bool:
-    """Whether the group counts the member: one that is to go may have left it before."""
-    return isinstance(entry, Placed) or entry.counts
-
-
-def _sub_group(entry: Entry) -> SubGroup:
-    if isinstance(entry, Placed):
-        return entry.gang.sub_group_of.get(entry.task.uid, NO_SUB_GROUP)
-    return entry.part.sub_group
+def members_of(ledger: Ledger, keys: Collection[GroupKey]) -> Iterator[tuple[SubGroup, int, int]]:
+    """Where the members of these groups are: sub-group, row of the node, and 1; -1: one less."""
+    snapshot = ledger.snapshot
+    for key in keys:
+        for place in snapshot.places.get(key, ()):
+            row = snapshot.table.index.get(place.node)
+            if row is not None:
+                yield place.sub_group, row, 1
+    for entry in ledger.journal:
+        if entry.gang is None or entry.gang.key not in keys or entry.node is None:
+            continue
+        if entry.counts:
+            yield entry.sub_group, entry.node, entry.sign

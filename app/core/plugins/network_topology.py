@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from app.core.arguments import Arguments
 from app.core.conf_error import ConfError
-from app.core.entries import Entry, Placed
 from app.core.ledger import Ledger
 from app.core.placement.journal import JournalReader
+from app.core.placement.occupancy import members_of
 from app.core.policy import Hooks, NodeScore, NodesNow, OpenPlugin, Session
 from app.model.amounts import CPU, MEMORY
 from app.model.conf import PluginConf
@@ -325,8 +325,8 @@ class _Members:
         While the sub-group has none, those of a gang count that asks for a domain itself.
         """
         for entry, row, sign in self._journal.changes():
-            if entry.gang is not None and entry.gang.key in self._known and _counts(entry):
-                self._note(entry.gang.key, row, _sub_group(entry), sign)
+            if entry.gang is not None and entry.gang.key in self._known and entry.counts:
+                self._note(entry.gang.key, row, entry.sub_group, sign)
         if gang.key not in self._known:
             self._count(gang)
         known = self._known[gang.key]
@@ -337,33 +337,15 @@ class _Members:
 
     def _count(self, gang: Gang) -> None:
         """Count the members of ``gang`` as the journal stands, which is read to its end."""
-        snapshot, journal = self._ledger.snapshot, self._ledger.journal
         self._known[gang.key] = {NO_SUB_GROUP: _There(self._where)}
-        for place in snapshot.places.get(gang.key, ()):
-            row = snapshot.table.index.get(place.node)
-            if row is not None:
-                self._note(gang.key, row, place.sub_group, 1)
-        for entry in journal:
-            mine = entry.gang is not None and entry.gang.key == gang.key and _counts(entry)
-            if mine and entry.node is not None:
-                self._note(gang.key, entry.node, _sub_group(entry), entry.sign)
+        for sub_group, row, sign in members_of(self._ledger, (gang.key,)):
+            self._note(gang.key, row, sub_group, sign)
 
     def _note(self, key: GroupKey, row: int, sub_group: SubGroup, sign: int) -> None:
         known = self._known[key]
         known[NO_SUB_GROUP].note(row, sign)
         if sub_group != NO_SUB_GROUP:
             known.setdefault(sub_group, _There(self._where)).note(row, sign)
-
-
-def _counts(entry: Entry) -> bool:
-    """Whether the group counts the member: one that is to go may have left it before."""
-    return isinstance(entry, Placed) or entry.counts
-
-
-def _sub_group(entry: Entry) -> SubGroup:
-    if isinstance(entry, Placed):
-        return entry.gang.sub_group_of.get(entry.task.uid, NO_SUB_GROUP)
-    return entry.part.sub_group
 
 
 def _asked_of(gang: Gang, task: Task) -> SubGroup | None:
