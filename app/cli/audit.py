@@ -8,7 +8,7 @@ import typer
 from app.cli import output
 from app.cli.asking import Answer, ask_extender, lines_of, require
 from app.cli.cluster import Where, namespace_for
-from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
+from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.tables import fitted, table
 from app.kit.durations import parse_duration
@@ -76,10 +76,7 @@ def why_evicted(
         bool,
         typer.Option("--certificate", help="Print what pumice check-eviction verifies, no more."),
     ] = False,
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",

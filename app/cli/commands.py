@@ -8,7 +8,7 @@ command; so here too.
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -161,6 +161,9 @@ ExtenderUrl = Annotated[
         callback=checked(unless_empty(base_of)),
         help="Where the extender answers.",
     ),
+]
+OutputForm = Annotated[
+    Literal["table", "json", "yaml"], typer.Option("--output", "-o", help="How to show it.")
 ]
 QueueName = Annotated[str, typer.Option("--name", "-n", help="The name of the queue.")]
 File = Annotated[str, typer.Option("--file", "-f", help="YAML file, - for standard input.")]

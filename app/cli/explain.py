@@ -6,14 +6,14 @@ with fewer numbers.
 """
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from app.cli import explain_text, output
 from app.cli.asking import ask_extender, require
 from app.cli.cluster import Where, ask, check_name, namespace_for
-from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
+from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.findings import Findings, Story, tells_of
 from app.cli.gathering import gather, story_of
@@ -39,10 +39,7 @@ def explain(
         bool, typer.Option("--advice", help="Have the extender try what would let it run now.")
     ] = False,
     extender_url: ExtenderUrl = "",
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",

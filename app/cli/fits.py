@@ -1,14 +1,14 @@
 """``pumice fits``: the largest gang that would start now, asked of the extender."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from app.cli import output
 from app.cli.asking import Answer, ask_extender, require
 from app.cli.cluster import Where, namespace_for
-from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
+from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.endings import failing_to
 from app.cli.job_build import amounts
 from app.cli.tables import fitted, resources, table
@@ -24,10 +24,7 @@ def fits(
     queue: Annotated[str, typer.Option("--queue", "-q", help="The queue.")] = "default",
     namespace: Namespace = None,
     extender_url: ExtenderUrl = "",
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",

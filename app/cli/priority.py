@@ -1,14 +1,14 @@
 """``pumice priority``: where a group stands in the line of its queue, asked of the extender."""
 
 from operator import itemgetter
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from app.cli import output
 from app.cli.asking import Answer, ask_extender, require
 from app.cli.cluster import Where, ask, namespace_for
-from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
+from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.gathering import gather
 from app.cli.tables import fitted, table
@@ -23,10 +23,7 @@ def priority(
     *,
     namespace: Namespace = None,
     extender_url: ExtenderUrl = "",
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",

@@ -14,6 +14,7 @@ from app.cli.commands import (
     ExtenderUrl,
     Kubeconfig,
     Master,
+    OutputForm,
     QueueName,
     group,
 )
@@ -159,10 +160,7 @@ def preview(
         typer.Option("--capability", help="Ask about this capability: cpu=8,memory=32Gi."),
     ] = "",
     extender_url: ExtenderUrl = "",
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
 ) -> None:
     """Show which pods a queue would give up that holds more than its capability.
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from app.cli import output
 from app.cli.asking import content_of, require
-from app.cli.commands import ExtenderUrl
+from app.cli.commands import ExtenderUrl, OutputForm
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.wire import times
 
@@ -64,10 +64,7 @@ def replay(
     until: Annotated[
         int | None, typer.Option("--until", help="Only the first so many decisions.", min=1)
     ] = None,
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
 ) -> None:
     """Decide again what was recorded, and tell what another configuration would have decided.
 

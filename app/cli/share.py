@@ -1,13 +1,13 @@
 """``pumice share``: what queues deserve now, hold and ask for, as the extender counts it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 import typer
 
 from app.cli import output
 from app.cli.asking import Answer, ask_extender, require
-from app.cli.commands import ExtenderUrl
+from app.cli.commands import ExtenderUrl, OutputForm
 from app.cli.endings import failing_to
 from app.cli.queue_shares import ROOT, bar
 from app.cli.tables import NONE, fitted, resources, table
@@ -20,10 +20,7 @@ _INDENT: Final = "  "
 def share(
     *,
     extender_url: ExtenderUrl = "",
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
 ) -> None:
     """Show queues as a tree: what each deserves at this moment, holds, and asks for.
 

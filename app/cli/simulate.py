@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from app.cli import output
 from app.cli.asking import Answer, ask_extender, require
 from app.cli.cluster import Where, namespace_for
-from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
+from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.documents import objects, text_of
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.tables import fitted, table
@@ -46,10 +46,7 @@ def simulate(
     ] = "",
     namespace: Namespace = None,
     extender_url: ExtenderUrl = "",
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",

@@ -9,7 +9,7 @@ import typer
 
 from app.cli import node_usage, output, queue_shares
 from app.cli.cluster import Cluster, Objects, Where, ask, warn
-from app.cli.commands import Command, Context, Kubeconfig, Master, group
+from app.cli.commands import Command, Context, Kubeconfig, Master, OutputForm, group
 from app.cli.endings import failing_to
 from app.cli.node_usage import Nodes, Usage
 from app.cli.queue_shares import Share
@@ -25,10 +25,7 @@ _FULL, _NEARLY = 100, 80
 @app.command("queues", cls=Command)
 def queues(
     *,
-    form: Annotated[
-        Literal["table", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
-    ] = "table",
+    form: OutputForm = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
