@@ -10,28 +10,19 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
-from app.cache.cluster import ClusterCache
+from app.api.leader_metrics import LeaderMetrics
 from app.model.amounts import PODS
 from app.model.reason import Refusal
 from app.model.resources import Vector
-from app.service.cycle.parts import PlanningParts
 
 _PREFIX = "pumice_cluster_"
 
 
-class ClusterMetrics(Collector):
-    """Reads the cache and the planner; to be scraped in the event loop's thread."""
+class ClusterMetrics(LeaderMetrics):
+    """Reads the cache and the planner."""
 
-    def __init__(self, cache: ClusterCache, planning: PlanningParts) -> None:
-        self._cache = cache
-        self._planning = planning
-
-    def collect(self) -> Iterator[Metric]:
-        """All families; a replica that does not lead has none."""
-        if not self._planning.leadership.activity.active:
-            return
+    def _families(self) -> Iterator[Metric]:
         total = self._cache.node_usage.total()
         used, _ = self._cache.node_usage.sorted_used()
         in_use: Vector = used.sum(axis=0)

@@ -8,28 +8,19 @@ from collections.abc import Iterator
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
-from app.cache.cluster import ClusterCache
+from app.api.leader_metrics import LeaderMetrics
 from app.model.device_families import VGPU, NodeDevices
 from app.model.ids import NodeName
-from app.service.cycle.parts import PlanningParts
 
 _OF_DEVICE = ("devID", "NodeName")
 _OF_POD = (*_OF_DEVICE, "podName")
 
 
-class DeviceMetrics(Collector):
-    """Reads the cache; to be scraped in the event loop's thread."""
+class DeviceMetrics(LeaderMetrics):
+    """Reads the cache."""
 
-    def __init__(self, cache: ClusterCache, planning: PlanningParts) -> None:
-        self._cache = cache
-        self._planning = planning
-
-    def collect(self) -> Iterator[Metric]:
-        """All families."""
-        if not self._planning.leadership.activity.active:
-            return
+    def _families(self) -> Iterator[Metric]:
         on_nodes = {
             name: each
             for name, families in self._cache.devices.nodes().items()

@@ -10,7 +10,6 @@ from app.api.services import ExtenderServices
 from app.core.ordering import LinePosition
 from app.model.ids import GroupKey, group_key
 from app.model.workload import GroupPhase
-from app.service.activity import Activity
 from app.service.cycle.advising import Advice, advise
 from app.service.cycle.beyond_minimum import bearable_beyond
 from app.service.cycle.simulations import TooMany
@@ -44,7 +43,6 @@ def explain_router(services: ExtenderServices) -> APIRouter:
     """``/explain/*`` and ``/plan/*``."""
     router = APIRouter()
     cache, planning = services.cache, services.planning
-    activity = planning.leadership.activity
 
     @router.get(
         "/explain/{namespace}/{name}",
@@ -54,7 +52,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
     async def explain(request: Request, namespace: str, name: str) -> Response:
         """Why a PodGroup or a pod waits, with numbers. 503 where another replica decides."""
         viewer = await services.access.tenant(request, namespace)
-        _require_lead(activity)
+        services.require_lead()
         key = _key_of(services, namespace, name)
         story = explain_group(cache, services.reasons, key, queries=planning.queries)
         if story is None:
@@ -75,7 +73,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         spread or as they must be near members that come with them: those come by the gate. 503
         where another replica decides.
         """
-        _require_lead(activity)
+        services.require_lead()
         group = cache.groups.get(group_key(namespace, podgroup))
         if group is None:
             raise BadRequest(f"no PodGroup {namespace}/{podgroup} is known", status=404)
@@ -89,7 +87,6 @@ def explain_router(services: ExtenderServices) -> APIRouter:
 
 def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
     cache, planning = services.cache, services.planning
-    activity = planning.leadership.activity
 
     @router.get(
         "/line/{namespace}/{name}",
@@ -102,7 +99,7 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         503 where another replica decides.
         """
         viewer = await services.access.tenant(request, namespace)
-        _require_lead(activity)
+        services.require_lead()
         key = _key_of(services, namespace, name)
         gang = cache.registry.view(key) if key in cache.registry.pending else None
         if gang is None:
@@ -123,7 +120,7 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         Nothing is changed. 503 where another replica decides.
         """
         viewer = await services.access.tenant(request, namespace)
-        _require_lead(activity)
+        services.require_lead()
         key = _key_of(services, namespace, name)
         group = cache.groups.get(key)
         if group is None:
@@ -143,12 +140,6 @@ def _of_tenant(story: Story, namespace: str) -> Story:
     """The story with its eviction plans as the readers of one namespace are told them."""
     evictions = tuple(of_tenant(each, namespace) for each in story.evictions)
     return replace(story, evictions=evictions)
-
-
-def _require_lead(activity: Activity) -> None:
-    """A replica that stands by plans nothing, so it cannot tell what is missing."""
-    if not activity.active:
-        raise BadRequest("; ".join(activity.notices), status=503)
 
 
 def _key_of(services: ExtenderServices, namespace: str, name: str) -> GroupKey:

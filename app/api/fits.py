@@ -50,7 +50,6 @@ def fits_router(services: ExtenderServices) -> APIRouter:
     """``/fits``."""
     router = APIRouter()
     cache, planning = services.cache, services.planning
-    activity = planning.leadership.activity
 
     @router.get("/fits", tags=["ask"], responses=_REFUSALS | {200: {"model": Fits}})
     async def fits(
@@ -61,8 +60,7 @@ def fits_router(services: ExtenderServices) -> APIRouter:
         ``request`` is that of one pod: ``cpu=4,memory=8Gi``. 503 where another replica decides.
         """
         viewer = await services.access.tenant(asking, namespace)
-        if not activity.active:
-            raise BadRequest("; ".join(activity.notices), status=503)
+        services.require_lead()
         if QueueName(queue) not in cache.queues:
             raise BadRequest(f"no queue {queue} is known", status=404)
         asked = _request(request)

@@ -8,25 +8,16 @@ from collections.abc import Iterable, Iterator
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
-from app.cache.cluster import ClusterCache
+from app.api.leader_metrics import LeaderMetrics
 from app.cache.gangs.views import topology_of
 from app.model.ids import CLUSTER
-from app.service.cycle.parts import PlanningParts
 
 
-class NetworkMetrics(Collector):
-    """Reads the cache; to be scraped in the event loop's thread."""
+class NetworkMetrics(LeaderMetrics):
+    """Reads the cache."""
 
-    def __init__(self, cache: ClusterCache, planning: PlanningParts) -> None:
-        self._cache = cache
-        self._planning = planning
-
-    def collect(self) -> Iterator[Metric]:
-        """All families."""
-        if not self._planning.leadership.activity.active:
-            return
+    def _families(self) -> Iterator[Metric]:
         network = self._cache.network
         domains = network.domains(self._cache.node_usage.table())
         tier_of = dict(zip(domains.names, map(str, domains.tiers.tolist()), strict=True))

@@ -68,7 +68,6 @@ def preview_router(services: ExtenderServices) -> APIRouter:
     """``/preview/*``."""
     router = APIRouter(dependencies=[Depends(services.access.operator)])
     planning = services.planning
-    activity = planning.leadership.activity
 
     @router.get(
         "/preview/queue/{name}",
@@ -81,8 +80,7 @@ def preview_router(services: ExtenderServices) -> APIRouter:
         Another ``capability`` may be asked about, as ``cpu=8,memory=32Gi``. 503 where another
         replica decides.
         """
-        if not activity.active:
-            raise BadRequest("; ".join(activity.notices), status=503)
+        services.require_lead()
         asked = _capability(capability) if capability else None
         try:
             found = planning.queries.preview_capability(QueueName(name), asked)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from app.api.access import Access
+from app.api.body import BadRequest
 from app.cache.audit import Audit
 from app.cache.cluster import ClusterCache
 from app.service.calls.barrier import Barrier
@@ -42,3 +43,9 @@ class ExtenderServices:
     metrics: CollectorRegistry
     access: Access
     """The rights of readers."""
+
+    def require_lead(self) -> None:
+        """Raise BadRequest 503 where another replica leads: one that stands by plans nothing."""
+        activity = self.planning.leadership.activity
+        if not activity.active:
+            raise BadRequest("; ".join(activity.notices), status=503)

@@ -112,7 +112,6 @@ _read = msgspec.json.Decoder(SimulationQuestion).decode
 def simulate_router(services: ExtenderServices) -> APIRouter:
     """``/simulate``."""
     router = APIRouter()
-    activity = services.planning.leadership.activity
 
     @router.post("/simulate", tags=["ask"], responses=_REFUSALS | {200: {"model": Simulation}})
     async def simulate(request: Request) -> Response:
@@ -121,8 +120,7 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
         A tenant tries out objects of its namespace only. 503 where another replica decides.
         """
         await services.access.identified(request)
-        if not activity.active:
-            raise BadRequest("; ".join(activity.notices), status=503)
+        services.require_lead()
         body = await read_body(request)
         try:
             said = _read(body)

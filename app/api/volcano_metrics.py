@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterator
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.registry import Collector
 
-from app.cache.cluster import ClusterCache
+from app.api.leader_metrics import LeaderMetrics
 from app.core.figures import QueueFigures
 from app.model.amounts import CPU, MEMORY, PODS, Amounts
 from app.model.ids import QueueName
 from app.model.resources import Vector
 from app.model.workload import GroupPhase
-from app.service.cycle.parts import PlanningParts
 from app.telemetry.metrics import CYCLE_SECONDS
 
 _PREFIX = "volcano_"
@@ -39,17 +37,10 @@ _PHASES = (
 )
 
 
-class VolcanoMetrics(Collector):
-    """Reads the cache and the planner; to be scraped in the event loop's thread."""
+class VolcanoMetrics(LeaderMetrics):
+    """Reads the cache and the planner."""
 
-    def __init__(self, cache: ClusterCache, planning: PlanningParts) -> None:
-        self._cache = cache
-        self._planning = planning
-
-    def collect(self) -> Iterator[Metric]:
-        """All families."""
-        if not self._planning.leadership.activity.active:
-            return
+    def _families(self) -> Iterator[Metric]:
         yield from self._queues(self._planning.queries.queue_figures())
         yield from self._pod_groups()
         yield _sessions()
