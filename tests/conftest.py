@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from tests.clusters import binaries, report
-from tests.scale import EXAMPLES, scaled
+from tests.scale import EXAMPLES, SAME, scaled
 from tests.service import virtual_time
 
 pytest_plugins = ("tests.clusters.fixtures",)
@@ -22,7 +22,7 @@ _SHRINKING_S = 600
 
 # A shared machine makes single examples slow for reasons that are not in the code.
 hypothesis.settings.register_profile(
-    "pumice", max_examples=scaled(EXAMPLES), deadline=None, print_blob=True
+    "pumice", max_examples=scaled(EXAMPLES), deadline=None, derandomize=SAME, print_blob=True
 )
 hypothesis.settings.load_profile("pumice")
 

@@ -19,6 +19,12 @@ import hypothesis
 SCALE = float(os.environ.get("PUMICE_SCALE", "1"))
 ROUNDS = int(os.environ.get("PUMICE_ROUNDS", "2"))
 FULL = ROUNDS >= 20
+SAME = SCALE <= 1
+"""Whether properties try the same examples on every machine, as `make test` does.
+
+A longer run rolls dice: that is where new examples are looked for, and a change is not refused for
+what another one broke long ago.
+"""
 SEED = int(os.environ.get("PUMICE_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 ROUND_S = 180
 """No round takes longer when all is well, on a machine with three times as much to do as well."""
@@ -31,14 +37,9 @@ def scaled(count: int) -> int:
     return max(1, round(count * SCALE))
 
 
-def examples(count: int, *, derandomize: bool = False, **more: Any) -> hypothesis.settings:
-    """The settings of a property that tries `count` examples in `make test`.
-
-    With `derandomize` these are the same on every machine; a longer run rolls dice.
-    """
-    return hypothesis.settings(
-        max_examples=scaled(count), derandomize=derandomize and SCALE <= 1, **more
-    )
+def examples(count: int, **more: Any) -> hypothesis.settings:
+    """The settings of a property that tries `count` examples in `make test`."""
+    return hypothesis.settings(max_examples=scaled(count), derandomize=SAME, **more)
 
 
 def dice() -> random.Random:

@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent
 OWN_COUNT = re.compile(r"max_examples|environ.*PUMICE_(SCALE|ROUNDS|SEED)\b")
 ASKS = """
 from tests import scale
-one = scale.examples(40, derandomize=True)
+one = scale.examples(40)
 print(one.max_examples, one.derandomize, scale.ROUNDS, scale.FULL, scale.SEED)
 """
 
@@ -54,6 +54,7 @@ def test_long_rounds_measure_at_full_size(rounds: str, full: str) -> None:
 
 def test_a_property_without_a_count_has_the_default() -> None:
     assert hypothesis.settings().max_examples == scale.scaled(scale.EXAMPLES)
+    assert hypothesis.settings().derandomize == scale.SAME
 
 
 def test_dice_are_those_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:

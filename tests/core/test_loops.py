@@ -131,3 +131,22 @@ def test_a_gang_that_pods_were_evicted_for_keeps_its_place_though_one_goes_befor
     crowd.rounds += int(SETTLING_S / ROUND_S)
     crowd.until_quiet(most=ROUNDS)
     assert crowd.runs("j6") == 1, "it does not wait for ever"
+
+
+def test_room_that_an_ended_gang_leaves_is_not_kept_for_a_lower_one_of_its_queue() -> None:
+    """``j1`` ends ``j0`` and needs half of its room; ``j0`` comes back to the other half.
+
+    If ``j2`` were given that half first, ``j0`` would evict it a moment later.
+    """
+    jobs = (
+        Job("j0", 3, 2, 0, 1, "q0", 1, rows=(0, 0), ends_whole=True),
+        Job("j1", 1, 2, 0, 1, "q0", 2),
+        Job("j2", 1, 1, 0, 1, "q0", 0),
+    )
+    rules = Rules("flat", 0, whole=True, drf=False, borrows=False)
+    crowd = Crowd(jobs, boards((4, 2)), rules.policies(), queues=[make_queue("q0")])
+    crowd.until_quiet(most=ROUNDS)
+    assert [(each.preemptor, each.victims) for each in crowd.evictions] == [
+        ("j1", ["j0-0", "j0-1"])
+    ]
+    assert crowd.runs("j0") == 1

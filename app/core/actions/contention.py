@@ -163,8 +163,9 @@ class _Contest:
         if refused:
             return (NoVictims(action.value, 0, (), refused),)
         places = without_victims(proof)
-        if places is not None:
-            self._keep(proof, (), places, {})  # no eviction is needed
+        if places is not None:  # no eviction is needed
+            if not self._outranked_by_ended(proof.gang):
+                self._keep(proof, (), places, {})
             return ()
         none: list[NoVictims] = []
         for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
@@ -180,6 +181,22 @@ class _Contest:
                 spared = (*found.spared, *judgement.spared)
                 none.append(NoVictims(action.value, found.count, spared, lacking))
         return tuple(none)
+
+    def _outranked_by_ended(self, gang: Gang) -> bool:
+        """Whether a gang of its queue and of higher priority has just lost its minimum.
+
+        That gang takes the room that is left first, or would evict `gang` from there.
+        """
+        cycle = self.cycle
+        keys = {victim.gang for plan in cycle.evictions for victim in plan.victims}
+        others = (cycle.snapshot.gangs.get(key) for key in keys)
+        return any(
+            other is not None
+            and other.queue == gang.queue
+            and other.priority > gang.priority
+            and not is_reached(cycle, other)
+            for other in others
+        )
 
     def _may_preempt_inside(self, proof: Proof) -> bool:
         """Whether members of the gang itself may have to go for others of it."""

@@ -57,6 +57,7 @@ class Cycle:
     pipelines: bool = False
     futile: Futility = field(init=False)
     loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
+    evictions: list[EvictionPlan] = field(default_factory=list)
     slot_shapes: dict[Amounts, PodShape] = field(default_factory=dict)
     """Shapes made up for slots, one object per request."""
     _admitted: dict[GroupKey, None] = field(default_factory=dict)
@@ -72,7 +73,6 @@ class Cycle:
     _stopped: dict[QueueName, Gang] = field(default_factory=dict)
     _collected: list[Collected] = field(default_factory=list)
     _earmarked: list[tuple[Gang, Vector]] = field(default_factory=list)
-    _evictions: list[EvictionPlan] = field(default_factory=list)
     _ahead: FutureFinder | None = None
     within: Rows | None = None
     """The rows that places are given on, ascending; None: all."""
@@ -298,7 +298,7 @@ class Cycle:
 
     def evict(self, plan: EvictionPlan, gang: Gang | None, waits: Refusal | None) -> None:
         """Put evictions that stand on the ledger into the plan; why the preemptor waits then."""
-        self._evictions.append(plan)
+        self.evictions.append(plan)
         if gang is None or waits is None:
             return
         self.begun = {**self.begun, gang.key: waits}
@@ -385,7 +385,7 @@ class Cycle:
             set_aside=frozenset(self._aside),
             collected=tuple(self._collected),
             loans=self.loans,
-            evictions=tuple(self._evictions),
+            evictions=tuple(self.evictions),
         )
 
 

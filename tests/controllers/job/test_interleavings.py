@@ -320,7 +320,7 @@ class _World:
         assert set(rig.pods()) == wanted
 
 
-@examples(60, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(spec=_specs, steps=_steps)
 def test_the_job_and_its_pods_agree_whatever_happened(
     spec: dict[str, Any], steps: list[tuple[str, Any, Any]]
@@ -333,7 +333,7 @@ def test_the_job_and_its_pods_agree_whatever_happened(
     play(scenario)
 
 
-@examples(75, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@examples(75, suppress_health_check=[HealthCheck.too_slow])
 @given(spec=_restarted, steps=_evictions)
 def test_an_eviction_restarts_a_job_once_however_late_it_is_seen(
     spec: dict[str, Any], steps: list[tuple[str, Any, Any]]
