@@ -16,7 +16,7 @@ from app.webhooks.job_updates import check_job_update
 from app.webhooks.jobflows import check_flow
 from app.webhooks.object_types import is_readable, is_whole
 from app.webhooks.patching import Step, json_patch
-from app.webhooks.podgroups import check_new_group, default_group
+from app.webhooks.podgroups import check_group, default_group
 from app.webhooks.pods import change_pod, check_pod
 from app.webhooks.queues import check_queue_or_deletion, default_queue
 from app.webhooks.schema_words import beyond_schema
@@ -93,8 +93,8 @@ WEBHOOKS: Final = (
         path="/podgroups/validate",
         name="validatepodgroup.volcano.sh",
         resource=kinds.POD_GROUPS,
-        operations=_CREATE,
-        validate=check_new_group,
+        operations=_BOTH,
+        validate=check_group,
     ),
     Webhook(
         path="/pods/mutate",

@@ -18,7 +18,7 @@ from app.webhooks.world import Facts, Request, World
 from app.wire import kinds
 from app.wire.findings import Findings, at
 from app.wire.reading import amounts, integer, mapping, mappings, text
-from app.wire.unstructured import Object
+from app.wire.unstructured import Object, is_deleting
 
 
 def default_group(request: Request, world: World) -> Object:
@@ -32,14 +32,50 @@ def default_group(request: Request, world: World) -> Object:
     return {**request.item, "spec": {**spec, "queue": queue}}
 
 
+def check_group(request: Request, world: World) -> Findings:
+    """A new group, or a change of one."""
+    rules = check_new_group if request.operation == "CREATE" else check_group_update
+    return rules(request, world)
+
+
 def check_new_group(request: Request, world: World) -> Findings:
     """Everything that is wrong with the group."""
     findings = Findings()
     spec = mapping(request.item.get("spec"))
-    queue = text(spec.get("queue"))
-    if queue:
-        _check_queue(queue, world.facts, findings)
+    _check_queue(spec, world.facts, findings)
     check_annotations(request, kinds.POD_GROUPS, findings)
+    _check_topologies(spec, findings)
+    _check_affinity(spec, findings)
+    _lint(request.item, world.facts, findings)
+    return findings
+
+
+def check_group_update(request: Request, world: World) -> Findings:
+    """What is wrong with the change.
+
+    Volcano judges no change, so what it refuses of new groups is only warned of here. What only
+    Pumice knows is refused as it is of new groups, where the change is about it.
+    """
+    findings = Findings()
+    if is_deleting(request.item):
+        return findings
+    check_annotations(request, kinds.POD_GROUPS, findings)
+    spec, old = mapping(request.item.get("spec")), mapping(request.old.get("spec"))
+    if spec == old:
+        return findings
+    of_volcano = Findings()
+    if spec.get("queue") != old.get("queue"):
+        _check_queue(spec, world.facts, of_volcano)
+    if any(spec.get(key) != old.get(key) for key in ("networkTopology", "subGroupPolicy")):
+        _check_topologies(spec, of_volcano)
+    findings.warnings += of_volcano.errors
+    if any(spec.get(key) != old.get(key) for key in ("topologyAffinity", "subGroupPolicy")):
+        _check_affinity(spec, findings)
+    _lint(request.item, world.facts, findings)
+    return findings
+
+
+def _check_topologies(spec: Mapping[str, Any], findings: Findings) -> None:
     check_topology(spec, "spec", findings)
     for index, policy in enumerate(mappings(spec.get("subGroupPolicy"))):
         if has_both_tiers(policy):
@@ -47,6 +83,9 @@ def check_new_group(request: Request, world: World) -> Findings:
                 at("spec.subGroupPolicy", index, "networkTopology"),
                 f"in subGroupPolicy '{text(policy.get('name'))}': {BOTH_TIERS}.",
             )
+
+
+def _check_affinity(spec: Mapping[str, Any], findings: Findings) -> None:
     check_affinity(
         spec,
         "spec",
@@ -55,11 +94,12 @@ def check_new_group(request: Request, world: World) -> Findings:
         called="entry of subGroupPolicy",
         minimum=integer(spec.get("minMember")),
     )
-    _lint(request.item, world.facts, findings)
-    return findings
 
 
-def _check_queue(queue: str, facts: Facts, findings: Findings) -> None:
+def _check_queue(spec: Mapping[str, Any], facts: Facts, findings: Findings) -> None:
+    queue = text(spec.get("queue"))
+    if not queue:
+        return
     found = facts.queue(queue)
     if found is None:
         findings.refuse("spec.queue", f"unable to find queue: {not_found(queue)}")

@@ -149,6 +149,24 @@ def test_what_is_on_its_way_out_may_lose_its_finalizers_whatever_it_holds(
     api.patch(QUEUES, "fresh", {"status": {"state": "Open"}}, subresource="status")
 
 
+def test_changes_of_groups_are_judged_and_those_of_volcano_get_through(
+    cluster: ControlPlane,
+) -> None:
+    api = cluster.api
+    stored = api.create(group("changed", queue="default"))
+    try:
+        term = {"subGroups": ["a"], "topologyTier": 1}
+        wrong = {"subGroupAffinity": {"required": [term]}}
+        said = refusal(
+            api, {**stored, "spec": {**stored["spec"], "topologyAffinity": wrong}}, method="PUT"
+        )
+        assert "subGroups names a, and no entry of subGroupPolicy has that name" in said
+        moved = {**stored, "spec": {**stored["spec"], "queue": "nowhere", "minMember": 2}}
+        assert dry_run(api, moved, method="PUT")["spec"]["queue"] == "nowhere"
+    finally:
+        api.delete(api.resource_of(stored), "changed", namespace="default")
+
+
 def test_a_dry_run_leaves_nothing_behind(cluster: ControlPlane) -> None:
     for item in (job(called="dry"), new_queue("dry"), group("dry", queue="default")):
         dry_run(cluster.api, item)

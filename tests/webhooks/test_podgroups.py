@@ -196,3 +196,82 @@ def test_a_warning_is_given(spec: Object, warning: str) -> None:
 def test_what_is_fine_gets_no_warning(spec: Object) -> None:
     given = group(**spec)
     assert ask("/podgroups/validate", given, cluster=OURS).warnings == ()
+
+
+def changed(spec: Object, old: Object | None = None) -> Any:
+    """The verdict on a group that had the spec ``old`` and is to have ``spec``."""
+    before = group(**({"queue": "open"} if old is None else old))
+    return ask("/podgroups/validate", group(**spec), old=before, cluster=OURS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "warning"),
+    [
+        ({"queue": "nowhere"}, "spec.queue: unable to find queue: "),
+        ({"queue": "closed"}, "queue `closed` status is `Closed`"),
+        ({"networkTopology": BOTH}, "spec.networkTopology: must not specify"),
+        (
+            {"subGroupPolicy": [{"name": "b", "matchLabelKeys": ["a"], "networkTopology": BOTH}]},
+            "spec.subGroupPolicy[0].networkTopology: in subGroupPolicy 'b': must not specify",
+        ),
+        (
+            {"queue": "small", "minResources": {"cpu": 3}},
+            "spec.minResources: the minimum asks for cpu 3, more than queue small",
+        ),
+    ],
+    ids=str,
+)
+def test_a_change_that_volcano_lets_through_is_warned_of(spec: Object, warning: str) -> None:
+    verdict = changed(spec)
+    assert verdict.allowed
+    (told,) = verdict.warnings
+    assert warning in told
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (affinity("subGroupAffinity", {"subGroups": ["a"]}), "a term names one tier"),
+        (affinity("subGroupAntiAffinity", parts("a", "c")), "subGroups names c"),
+        (together_and_apart(parts("a", "b"), parts("a")), "contradict each other at tier 1"),
+    ],
+    ids=str,
+)
+def test_a_change_to_a_wrong_affinity_is_refused(spec: Object, message: str) -> None:
+    verdict = changed(spec)
+    assert not verdict.allowed
+    assert message in verdict.message
+
+
+def test_a_change_that_takes_away_what_the_affinity_names_is_refused() -> None:
+    good = affinity("subGroupAntiAffinity", parts("a", "b"))
+    verdict = changed({**good, "subGroupPolicy": PARTS[:1]}, good)
+    assert "subGroups names b, and no entry of subGroupPolicy has that name" in verdict.message
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        affinity("subGroupAntiAffinity", parts("a", "c")),
+        {"networkTopology": BOTH, "queue": "closed"},
+    ],
+    ids=str,
+)
+def test_what_was_wrong_before_hinders_no_other_change(wrong: Object) -> None:
+    verdict = changed({**wrong, "minMember": 2}, {**wrong, "minMember": 1})
+    assert (verdict.allowed, verdict.warnings) == (True, ())
+
+
+def test_annotations_of_a_group_are_judged_when_they_change() -> None:
+    old, new = group(), group()
+    new["metadata"]["annotations"] = {"pumice.sh/stranded-after": "soon"}
+    verdict = ask("/podgroups/validate", new, old=old, cluster=OURS)
+    assert "metadata.annotations[pumice.sh/stranded-after]" in verdict.message
+    assert ask("/podgroups/validate", new, old=new, cluster=OURS).allowed
+
+
+def test_a_group_that_is_being_deleted_may_change_in_any_way() -> None:
+    leaving = group(queue="nowhere", **affinity("subGroupAffinity", parts("c")))
+    leaving["metadata"]["deletionTimestamp"] = "2026-11-29T00:00:00Z"
+    verdict = ask("/podgroups/validate", leaving, old=group(), cluster=OURS)
+    assert (verdict.allowed, verdict.warnings) == (True, ())
