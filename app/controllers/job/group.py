@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from app.controllers.job import policies
+from app.controllers.job.sync import is_ready
 from app.controllers.job.view import Job, Task, moment
 from app.controllers.job.vocabulary import (
     ACCEPTED_COMMAND,
@@ -155,13 +156,26 @@ def _spec(job: Job, priorities: Mapping[str, int]) -> Object:
     apart = len(job.tasks) > 1 and not spec.get("networkTopology")
     named = _named_tasks(mapping(spec.get("topologyAffinity")))
     parts = [
-        part
+        _without_minimum(part) if _comes_later(job, task) else part
         for task in job.tasks
         if (part := _part(task) if task.partition else _pod_set(task, apart, named))
     ]
     if parts:
         made["subGroupPolicy"] = parts
     return made
+
+
+def _comes_later(job: Job, task: Task) -> bool:
+    """Whether the job runs before the task's pods are made, as its minimum does without them.
+
+    A gang that asked for sub-groups of the task would wait for pods which wait for it.
+    """
+    counted = job.min_available >= sum(each.minimum for each in job.tasks)
+    return not counted and not is_ready(job, task, {})
+
+
+def _without_minimum(part: Object) -> Object:
+    return {**part, "minSubGroups": 0}
 
 
 def _part(task: Task) -> Object:

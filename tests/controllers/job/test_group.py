@@ -81,6 +81,21 @@ def test_partitions_become_sub_groups() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("needs", "first", "least"),
+    [(1, 1, 0), (5, 1, 2), (1, 0, 2)],
+    ids=["it comes later", "the job counts it", "it is made at once"],
+)
+def test_a_task_that_comes_later_keeps_no_job_from_starting(
+    needs: int, first: int, least: int
+) -> None:
+    policy = {"totalPartitions": 3, "partitionSize": 2, "minPartitions": 2}
+    later = task("late", 6, partitionPolicy=policy, dependsOn={"name": ["first"]})
+    tasks = [task("first", 1, minAvailable=first), later]
+    [part] = _group({"minAvailable": needs, "tasks": tasks})["spec"]["subGroupPolicy"]
+    assert (part["subGroupSize"], part["minSubGroups"]) == (2, least)
+
+
 def asks_of_rack(item: dict[str, Any], key: str = "required") -> dict[str, Any]:
     """A task whose pods have Kueue's annotation."""
     about = item["template"].setdefault("metadata", {}).setdefault("annotations", {})

@@ -69,6 +69,11 @@ def racks_of_partitions(ground: Ground, pods: Objects) -> Mapping[str, set[str]]
     return found
 
 
+def labels_of(pod: Object) -> Mapping[str, str]:
+    found: Mapping[str, str] = pod["metadata"]["labels"]
+    return found
+
+
 def wait_bound(ground: Ground, count: int) -> Mapping[str, set[str]]:
     """Wait until so many pods that stay are bound; the racks of their partitions."""
 
@@ -94,6 +99,25 @@ def test_each_partition_lies_in_a_rack_of_its_own(ground: Ground, tier: str) -> 
     """Case 8.1: only the partitions ask for something."""
     ground.submit("parted", make_job(in_partitions(2, 2, hard(tier)), needs=4))
     found = wait_bound(ground, 4)
+    assert sorted(map(sorted, found.values())) == [["x"], ["y"]]
+
+
+@pytest.mark.parametrize("least", [0, 2])
+def test_partitions_of_a_task_that_waits_for_another_get_their_racks_when_they_come(
+    ground: Ground, tier: str, least: int
+) -> None:
+    """The job runs before they are there, whatever they ask for when they come."""
+    first = task("first", command=["sleep", "infinity"], minAvailable=1)
+    later = in_partitions(2, 2, hard(tier), least=least)
+    later |= {"dependsOn": {"name": ["first"]}} | ({} if least else {"minAvailable": 0})
+    ground.submit("in-turn", make_job(first, later, needs=1))
+
+    def are_bound(pods: Objects) -> bool:
+        return len(list(workloads.bound(pods))) == 5
+
+    ground.wait(PODS, are_bound, what="all pods are bound")
+    pods = ground.api.list(PODS, namespace=ground.name)
+    found = racks_of_partitions(ground, [pod for pod in pods if PARTITION in labels_of(pod)])
     assert sorted(map(sorted, found.values())) == [["x"], ["y"]]
 
 
