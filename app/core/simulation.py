@@ -88,7 +88,7 @@ def simulate_steps(
     """
     asked = changed(snapshot, change)
     decided = yield from plan_steps(asked, policies, now=now, shapes=None)
-    fates = {gang.key: _fate(gang, decided) for gang in asked.pending}
+    fates = {gang.key: fate_of(gang, decided) for gang in asked.pending}
     others = tuple(each for each in decided.evictions if not each.preemptor)
     return Simulated(asked, fates, others)
 
@@ -161,7 +161,8 @@ def _leaving(running: Running, rows: Collection[int]) -> Running:
     return replace(running, protected=protected.astype(np.int8))
 
 
-def _fate(gang: Gang, decided: Plan) -> Fate:
+def fate_of(gang: Gang, decided: Plan) -> Fate:
+    """What a plan makes of a gang that waits."""
     refusal = decided.refused.get(gang.key)
     eviction = next((each for each in decided.evictions if each.preemptor == gang.key), None)
     if eviction is not None and not eviction.victims:
@@ -170,11 +171,12 @@ def _fate(gang: Gang, decided: Plan) -> Fate:
         return Fate(gang, Outcome.EVICTS, eviction.places, refusal, eviction)
     placed = [each for each in decided.placed if each.gang == gang.key]
     places = tuple(place for each in placed for place in each.placements)
-    if refusal is None or any(each.whole for each in placed) or _has_its_minimum(gang):
+    if refusal is None or any(each.whole for each in placed) or has_its_minimum(gang):
         return Fate(gang, Outcome.RUNS, places, refusal)
     outcome = Outcome.WAITS if refusal.never is None else Outcome.NEVER
     return Fate(gang, outcome, places, refusal)
 
 
-def _has_its_minimum(gang: Gang) -> bool:
+def has_its_minimum(gang: Gang) -> bool:
+    """Whether only members beyond its minimum wait."""
     return gang.inqueue and gang.counts.ready >= gang.min_member and not gang.awaits_members

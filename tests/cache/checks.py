@@ -14,10 +14,10 @@ from app.cache.audit import audit
 from app.cache.decisions import state_of
 from app.cache.gangs.groups import Group
 from app.cache.gangs.story import entries
-from app.cache.gangs.sums import part_of
 from app.cache.gangs.views import gang_view
 from app.cache.neighbours.placed_pods import Occupant
 from app.cache.neighbours.pods_with_rules import keys_asked
+from app.core.sums import part_of
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.job import Template

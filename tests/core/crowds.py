@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.cache.gangs.sums import QueueSums, part_of
+from app.cache.gangs.sums import QueueSums
 from app.core import texts
 from app.core.planner import plan
 from app.core.policy import Policies
+from app.core.sums import part_of
 from app.model.eviction import EvictionPlan
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NodeName, PodUid, QueueName, group_key

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from app.cache.gangs.sums import part_of
 from app.core.entries import Entry, Placed
 from app.core.ledger import Ledger
+from app.core.sums import part_of
 from app.model.gang import Counts, Gang
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.parts import NO_SUB_GROUP, Part, SubGroup

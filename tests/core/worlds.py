@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from app.cache.gangs.sums import QueueSums, part_of
+from app.cache.gangs.sums import QueueSums
 from app.core.policy import Policies
+from app.core.sums import part_of
 from app.model.conf import PluginConf
 from app.model.gang import Counts, Gang, Task
 from app.model.ids import NO_NODE, NodeName, PodUid, QueueName

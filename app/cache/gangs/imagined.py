@@ -12,8 +12,8 @@ from app.cache.gangs.gang_views import GangViews
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member
 from app.cache.gangs.registry import Registry
-from app.cache.gangs.sums import part_of, with_part, without_part
 from app.cache.gangs.views import ToVector, gang_view, task_of
+from app.core.sums import part_of, with_part, without_part
 from app.model.amounts import Amounts
 from app.model.gang import Gang
 from app.model.ids import NO_NODE, GroupKey, NodeName, QueueName

@@ -11,10 +11,11 @@ from app.cache.gangs.gang_views import GangViews, file_under
 from app.cache.gangs.groups import Group
 from app.cache.gangs.members import PLACED_KINDS, MemberState
 from app.cache.gangs.signals import Signals
-from app.cache.gangs.sums import Part, QueueSums, part_of
+from app.cache.gangs.sums import QueueSums
 from app.cache.gangs.views import gang_view, places_of, task_of, topology_of
 from app.cache.nodes.usage import NodeUsage
 from app.core.gangs.task_topology import tells_tasks_apart
+from app.core.sums import Part, part_of
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
 from app.model.job import Template

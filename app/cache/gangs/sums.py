@@ -1,71 +1,11 @@
-"""What the groups of each queue amount to, kept by differences.
-
-A group's *part* is a matrix of shape ``(6, R)`` whose rows are the vectors of
-:class:`~app.model.snapshot.QueueUsage`, so that taking one part off and putting another on are two
-additions.
-"""
+"""What the groups of each queue amount to, kept by differences (:mod:`app.core.sums`)."""
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from app.cache.nodes.usage import read_only
-from app.core.accounts import claimable, unadmitted_request
-from app.model.gang import Gang
+from app.core.sums import Part, usage_of
 from app.model.ids import QueueName
-from app.model.resources import Matrix, Vector
+from app.model.resources import Matrix
 from app.model.snapshot import QueueUsage
-
-Part = tuple[QueueName, Matrix]
-
-_ALLOCATED, _REQUEST, _INQUEUE, _ELASTIC, _RELEASING, _COMMITTED = range(6)
-
-
-def part_of(gang: Gang) -> Part:
-    """What ``gang`` adds to its queue (volcano.md §3.6, proportion)."""
-    part = np.zeros((6, len(gang.allocated)), dtype=np.int64)
-    part[_ALLOCATED] = gang.allocated
-    part[_REQUEST] = gang.allocated if gang.set_aside else gang.request + unadmitted_request(gang)
-    if gang.claims:
-        part[_INQUEUE] = claimable(gang)
-        if gang.allocated.any():
-            part[_COMMITTED] = part[_INQUEUE]
-    least = 0 if gang.min_request is None else gang.min_request
-    np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])
-    part[_RELEASING] = gang.releasing
-    return gang.queue, part
-
-
-def with_part(usage: QueueUsage | None, amounts: Matrix) -> QueueUsage:
-    """``usage`` (None: a queue without groups) and one group more, which adds ``amounts``."""
-    before = np.zeros_like(amounts) if usage is None else _matrix(usage)
-    return _usage(before + amounts, groups=1 if usage is None else usage.groups + 1)
-
-
-def without_part(usage: QueueUsage, amounts: Matrix) -> QueueUsage:
-    """``usage`` without a group that adds ``amounts``."""
-    return _usage(_matrix(usage) - amounts, groups=usage.groups - 1)
-
-
-def _matrix(usage: QueueUsage) -> Matrix:
-    zero = np.zeros_like(usage.allocated)
-    releasing = zero if usage.releasing is None else usage.releasing
-    committed = zero if usage.committed is None else usage.committed
-    rows = usage.allocated, usage.request, usage.inqueue, usage.elastic, releasing, committed
-    return np.stack(rows)
-
-
-def _usage(sums: Matrix, *, groups: int) -> QueueUsage:
-    allocated, request, inqueue, elastic, releasing, committed = read_only(sums)
-    return QueueUsage(
-        allocated,
-        request,
-        inqueue,
-        elastic,
-        groups=groups,
-        releasing=_unless_zero(releasing),
-        committed=_unless_zero(committed),
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -105,9 +45,5 @@ class QueueSums:
     def usage(self) -> dict[QueueName, QueueUsage]:
         """All sums as they are now; later changes do not show in what was returned."""
         for name in self._sums.keys() - self._usage.keys():
-            self._usage[name] = _usage(self._sums[name].copy(), groups=self._groups[name])
+            self._usage[name] = usage_of(self._sums[name].copy(), groups=self._groups[name])
         return dict(self._usage)
-
-
-def _unless_zero(sums: Vector) -> Vector | None:
-    return sums if sums.any() else None

@@ -1,6 +1,7 @@
 import numpy as np
 
-from app.cache.gangs.sums import QueueSums, part_of
+from app.cache.gangs.sums import QueueSums
+from app.core.sums import part_of
 from app.model.gang import Counts
 from app.model.ids import QueueName
 from app.model.resources import PODS_COLUMN
