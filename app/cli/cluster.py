@@ -59,7 +59,7 @@ class Cluster:
     async def get(self, resource: Resource, key: Key) -> Object:
         """The object as stored now."""
         path = _path(resource, key)
-        with _served(resource):
+        with served(resource):
             return _cleaned(_decode(await self._client.get(path)), resource)
 
     async def list(
@@ -71,7 +71,7 @@ class Cluster:
         found: Objects = []
         if namespace:
             check_name("namespace", namespace)
-        with _served(resource):
+        with served(resource):
             async for page in self._client.list(resource.path(namespace=namespace), params):
                 items = _decode(page).get("items") or ()
                 found += (_cleaned(item, resource) for item in items)
@@ -94,7 +94,7 @@ class Cluster:
         if resource.namespaced:
             check_name("namespace", namespace(item))
         path = resource.path(namespace=namespace(item))
-        with _served(resource):
+        with served(resource):
             created = await self._client.create(path, item, params={"fieldManager": MANAGER})
         return _cleaned(_decode(created), resource)
 
@@ -108,7 +108,7 @@ class Cluster:
         """Delete the object; what it made goes in the background."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         path = _path(resource, key)
-        with _served(resource):
+        with served(resource):
             await self._client.delete(path, options)
 
 
@@ -199,7 +199,7 @@ def check_name(what: str, text: str) -> None:
 
 
 @contextmanager
-def _served(resource: Resource) -> Iterator[None]:
+def served(resource: Resource) -> Iterator[None]:
     """Say in words that the API server does not know a kind at all."""
     try:
         yield

@@ -52,10 +52,28 @@ class Usage:
     problems: tuple[Problem, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What counts of a pod on a node; ``job`` is empty where no job or group has made it."""
+
+    node: str
+    requested: Amounts
+    job: str = ""
+
+
+def placed(pod: Object) -> Placed | None:
+    """What counts of the pod; None where it is on no node, or has ended."""
+    node = str(spec(pod).get("nodeName") or "")
+    if not node or status(pod).get("phase") in _ENDED:
+        return None
+    of = labels(pod).get(JOB_LABEL) or annotations(pod).get(GROUP_ANNOTATION)
+    return Placed(node, pod_requests(spec(pod)), f"{namespace(pod)}/{of}" if of else "")
+
+
 class Nodes:
     """The nodes of a cluster with the pods that are on them."""
 
-    def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
+    def __init__(self, nodes: Iterable[Object], pods: Iterable[Placed]) -> None:
         self._nodes = {name(node): node for node in nodes}
         self._allocatable = {
             key: readable(status(node).get("allocatable")) for key, node in self._nodes.items()
@@ -63,12 +81,15 @@ class Nodes:
         self._requested: dict[str, dict[str, int]] = {}
         self._jobs: dict[str, set[str]] = {}
         for pod in pods:
-            node = str(spec(pod).get("nodeName") or "")
-            if node not in self._nodes or status(pod).get("phase") in _ENDED:
+            if pod.node not in self._nodes:
                 continue
-            asked = pod_requests(spec(pod))
-            self._requested[node] = added(self._requested.get(node, {}), asked)
-            self._jobs.setdefault(node, set()).update(_job(pod))
+            self._requested[pod.node] = added(self._requested.get(pod.node, {}), pod.requested)
+            if pod.job:
+                self._jobs.setdefault(pod.node, set()).add(pod.job)
+
+    def all(self) -> Usage:
+        """The usage of all nodes together."""
+        return self._room(self._nodes, name=CLUSTER)
 
     def each(self) -> list[Usage]:
         """The usage of each node, by name."""
@@ -107,7 +128,7 @@ class Nodes:
         inside = {node for key in known for node in tree.below(key).nodes}
         outside = self._nodes.keys() - inside
         others = [self._room(outside, name=OUTSIDE, depth=1)] if outside and known else []
-        return [self._room(self._nodes, name=CLUSTER), *walk(CLUSTER, 1), *others]
+        return [self.all(), *walk(CLUSTER, 1), *others]
 
     def _room(
         self,
@@ -143,9 +164,9 @@ def rows(found: Sequence[Usage], *, domains: bool, wide: bool) -> str:
             _column("Nodes", lambda usage: str(usage.nodes)),
         ]
     amounts = [
-        _column("CPU", lambda usage: _of(usage, "cpu")),
-        _column("Memory", lambda usage: _of(usage, "memory")),
-        _column("GPUs", _gpus),
+        _column("CPU", lambda usage: requested_of(usage, "cpu")),
+        _column("Memory", lambda usage: requested_of(usage, "memory")),
+        _column("GPUs", gpus),
         _column("Jobs", lambda usage: str(usage.jobs)),
     ]
     more = [_column("Away", lambda usage: str(usage.away)), _column("Others", _others)]
@@ -179,12 +200,6 @@ def values(found: Sequence[Usage]) -> list[Object]:
     ]
 
 
-def _job(pod: Object) -> Iterator[str]:
-    of = labels(pod).get(JOB_LABEL) or annotations(pod).get(GROUP_ANNOTATION)
-    if of:
-        yield f"{namespace(pod)}/{of}"
-
-
 def _tier(hyper_node: Object) -> int:
     tier = spec(hyper_node).get("tier")
     return tier if isinstance(tier, int) else 0
@@ -201,7 +216,7 @@ def _is_gpu(resource: str) -> bool:
     return resource.endswith("/gpu")
 
 
-def _of(usage: Usage, resource: str) -> str:
+def requested_of(usage: Usage, resource: str) -> str:
     """``requested/allocatable``."""
     requested, allocatable = (
         rounded(resource, amounts.get(resource, 0))
@@ -210,7 +225,8 @@ def _of(usage: Usage, resource: str) -> str:
     return f"{requested}/{allocatable}"
 
 
-def _gpus(usage: Usage) -> str:
+def gpus(usage: Usage) -> str:
+    """``requested/allocatable`` of all kinds of GPUs together; ``-`` where there are none."""
     requested, allocatable = (
         sum(amount for resource, amount in amounts.items() if _is_gpu(resource))
         for amounts in (usage.requested, usage.allocatable)
@@ -221,7 +237,7 @@ def _gpus(usage: Usage) -> str:
 def _others(usage: Usage) -> str:
     known = sorted(usage.allocatable.keys() | usage.requested.keys())
     told = [each for each in known if each not in _UNTOLD and not _is_gpu(each)]
-    return ",".join(f"{each}={_of(usage, each)}" for each in told) or NONE
+    return ",".join(f"{each}={requested_of(usage, each)}" for each in told) or NONE
 
 
 def _wrong(usage: Usage) -> str:

@@ -6,6 +6,7 @@ cluster; of nodes that are cordoned or not ready that is what runs there. A shar
 part that is held of any resource.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from app.cli.queue_rows import held
 from app.cli.tables import Column, fitted, resources, table
 from app.kit.quantities import amount_text
-from app.webhooks.requests import added, pod_requests
+from app.webhooks.requests import added
 from app.wire import quantity
 from app.wire.errors import DecodeError
 from app.wire.unstructured import Object, name, spec, status
@@ -23,6 +24,8 @@ _UNCOUNTED = {"pods"}
 _ALWAYS = ("cpu", "memory")
 _BAR = 10
 _GAP = 2
+_BARS = re.compile(r"\[#*\.*\] +(\d+)%")
+_FULL, _NEARLY = 100, 80
 _WHOLE_CORES = 100
 """From this many cores on an amount is shown without a fraction."""
 
@@ -65,12 +68,11 @@ def takes_pods(node: Object) -> bool:
     return is_ready and not spec(node).get("unschedulable")
 
 
-def cluster_total(nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Amounts:
-    """What the nodes offer that take pods, and what ``pods`` on the others have."""
+def cluster_total(nodes: Iterable[Object], elsewhere: Iterable[Amounts] = ()) -> Amounts:
+    """What the nodes offer that take pods, and what pods ``elsewhere``, on other nodes, have."""
     offers = [readable(status(node).get("allocatable")) for node in nodes if takes_pods(node)]
-    running = (pod for pod in pods if status(pod).get("phase") not in {"Succeeded", "Failed"})
     total: dict[str, int] = {}
-    for amounts in (*offers, *(pod_requests(spec(pod)) for pod in running)):
+    for amounts in (*offers, *elsewhere):
         total = added(total, amounts)
     return total
 
@@ -106,6 +108,17 @@ def bar(share: float | None) -> str:
         return "-"
     full = min(_BAR, round(share * _BAR))
     return f"[{'#' * full}{'.' * (_BAR - full)}] {share:4.0%}"
+
+
+def bars(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where bars stand in ``text``, begin and end, and in which colour.
+
+    Green, from 80 % yellow, from 100 % red.
+    """
+    for found in _BARS.finditer(text):
+        percent = int(found[1])
+        colour = "red" if percent >= _FULL else "yellow" if percent >= _NEARLY else "green"
+        yield *found.span(), colour
 
 
 def _walk(
@@ -180,7 +193,8 @@ def texts(amounts: Amounts) -> dict[str, str]:
     return {key: quantity.text(key, amount) for key, amount in sorted(amounts.items())}
 
 
-def _rounded(amounts: Amounts) -> dict[str, str]:
+def rounded_texts(amounts: Amounts) -> dict[str, str]:
+    """The amounts in few digits, by name."""
     return {key: rounded(key, amount) for key, amount in amounts.items()}
 
 
@@ -191,15 +205,15 @@ def _line(share: Share) -> Object:
         "weight": share.weight,
         "share": bar(share.share),
         "resource": share.resource or "-",
-        "allocated": resources(_rounded(share.allocated)),
-        "deserved": resources(_entitlement(share)),
-        "capability": resources(_rounded(share.capability)),
+        "allocated": resources(rounded_texts(share.allocated)),
+        "deserved": resources(entitlement(share)),
+        "capability": resources(rounded_texts(share.capability)),
     }
 
 
-def _entitlement(share: Share) -> dict[str, str]:
+def entitlement(share: Share) -> dict[str, str]:
     """What the queue is entitled to; ``~`` marks a part by weight, which its spec does not say."""
-    texts = _rounded(share.entitled)
+    texts = rounded_texts(share.entitled)
     return {key: text if key in share.deserved else f"~{text}" for key, text in texts.items()}
 
 

@@ -1,25 +1,60 @@
-"""``pumice top``: how much queues and nodes hold."""
+"""``pumice top``: how much queues and nodes hold, and what waits."""
 
 import os
-import re
 import sys
 from typing import Annotated, Literal
 
 import typer
 
 from app.cli import node_usage, output, queue_shares
-from app.cli.cluster import Cluster, Objects, Where, ask, warn
+from app.cli.cluster import Cluster, Objects, Where, ask, check_name, warn
 from app.cli.commands import Command, Context, Kubeconfig, Master, OutputForm, group
-from app.cli.endings import failing_to
-from app.cli.node_usage import Nodes, Usage
+from app.cli.endings import Code, CommandFailed, failing_to
+from app.cli.node_usage import Nodes, Usage, placed
 from app.cli.queue_shares import Share
+from app.kit.durations import parse_duration
 from app.kube import errors
 from app.wire.kinds import HYPER_NODES, NODES, PODS, QUEUES
 from app.wire.unstructured import name
 
-app = group("How much queues and nodes hold.")
+app = group("How much queues and nodes hold, and what waits.")
 
-_FULL, _NEARLY = 100, 80
+SHORTEST_S, LONGEST_S = 0.2, 3600.0
+"""Between these an interval is."""
+
+
+@app.callback(invoke_without_command=True, no_args_is_help=False)
+def top(
+    context: typer.Context,
+    *,
+    interval: Annotated[
+        str, typer.Option("--interval", "-i", help="How often the view is drawn anew: 500ms, 5s.")
+    ] = "2s",
+    once: Annotated[bool, typer.Option("--once", help="Print everything once, and end.")] = False,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Only gangs of this namespace. (default: all)")
+    ] = "",
+    kubeconfig: Kubeconfig = None,
+    master: Master = "",
+    context_name: Context = "",
+) -> None:
+    """Show queues, waiting gangs with their reasons, and nodes: live on a terminal, q ends it.
+
+    Where the output is no terminal, everything is printed once. `queues` and `nodes` print one
+    table.
+    """
+    if context.invoked_subcommand is not None:
+        _refuse_flags(context, context.invoked_subcommand)
+        return
+    with failing_to("show what the cluster does"):
+        # What draws, and what watches, takes a while to load.
+        from app.cli import top_live
+
+        seconds = _seconds(interval)
+        if namespace:
+            check_name("namespace", namespace)
+        where = Where(kubeconfig, master, context_name)
+        top_live.show(where, namespace=namespace, every_s=seconds, every=interval, once=once)
 
 
 @app.command("queues", cls=Command)
@@ -66,7 +101,8 @@ def nodes(
     with failing_to("top nodes"):
 
         async def look(cluster: Cluster) -> tuple[list[Usage], bool]:
-            there = Nodes(await cluster.list(NODES), await cluster.list(PODS))
+            nodes = await cluster.list(NODES)
+            there = Nodes(nodes, filter(None, map(placed, await cluster.list(PODS))))
             hyper_nodes = await cluster.list(HYPER_NODES) if topology else []
             found = there.by_domain(hyper_nodes) if topology else there.each()
             return found, bool(hyper_nodes)
@@ -92,7 +128,8 @@ async def look(cluster: Cluster) -> list[Share]:
         warn(f"shares of what queues deserve by weight are not shown: {error.message}")
         nodes = []
     there = await _on_set_apart(cluster, nodes)
-    return queue_shares.shares(queues, queue_shares.cluster_total(nodes, there))
+    held = (pod.requested for pod in filter(None, map(placed, there)))
+    return queue_shares.shares(queues, queue_shares.cluster_total(nodes, held))
 
 
 async def _on_set_apart(cluster: Cluster, nodes: Objects) -> Objects:
@@ -114,11 +151,30 @@ def wants_colour() -> bool:
 
 
 def coloured(text: str) -> str:
-    """Bars in green, from 80 % in yellow, from 100 % in red."""
-    return re.sub(r"\[#*\.*\] +(\d+)%", _colour, text)
+    """Bars in colours."""
+    parts, done = [], 0
+    for begin, end, colour in queue_shares.bars(text):
+        parts += [text[done:begin], typer.style(text[begin:end], fg=colour)]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
-def _colour(found: re.Match[str]) -> str:
-    percent = int(found[1])
-    colour = "red" if percent >= _FULL else "yellow" if percent >= _NEARLY else "green"
-    return typer.style(found[0], fg=colour)
+def _refuse_flags(context: typer.Context, command: str) -> None:
+    """A flag in front of a command would be lost."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            flag = parameter.opts[0]
+            why = f"{flag} is for the view of `pumice top` alone: it stands before {command}"
+            raise typer.BadParameter(f"{why}; flags of a command stand behind its name")
+
+
+def _seconds(interval: str) -> float:
+    try:
+        seconds = parse_duration(interval)
+    except ValueError as error:
+        raise CommandFailed(Code.USAGE, f"--interval: {error}") from error
+    if not SHORTEST_S <= seconds <= LONGEST_S:
+        why = f"--interval: {interval} is not between 200ms and 1h"
+        raise CommandFailed(Code.USAGE, why)
+    return seconds

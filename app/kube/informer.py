@@ -119,9 +119,15 @@ class Informer(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
         stopping: threading.Event | None = None,
+        troubled: Callable[[errors.KubeError | None], object] = lambda _error: None,
     ) -> None:
+        """``troubled`` is told each failure, and None when a listing or a watch succeeds again.
+
+        It is called in the informer's thread.
+        """
         self._watched = watched
         self._sink = sink
+        self._troubled = troubled
         self._clock = clock
         self._random = random
         self._source = Source(connection)
@@ -201,6 +207,7 @@ class Informer(Generic[T]):
             raise errors.ServerError("the listing has no resourceVersion to watch from")
         batch.append(ListDone(page.version))
         self._sink(batch)
+        self._troubled(None)
         self._version = page.version
         self._synced = True
         metrics.INFORMER_SYNCED.labels(self.kind).set(1)
@@ -226,6 +233,7 @@ class Informer(Generic[T]):
             self._watch_params(),
             silence_s=self._watched.silence_s,
             gather_s=self._watched.gather_s,
+            begun=lambda: self._troubled(None),
         )
         with closing(pieces):
             for piece in pieces:
@@ -302,6 +310,7 @@ class Informer(Generic[T]):
         if self._watched.optional and isinstance(error, errors.NotFound | errors.Forbidden):
             self._go_without(error)
             return
+        self._troubled(error)
         cause = type(error).__name__.lower()
         silence = isinstance(error, errors.Silence)
         if not (silence and self._lulled):  # of a lull, one is enough to be told

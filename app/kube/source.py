@@ -54,9 +54,17 @@ class Source:
             return response.read()
 
     def pieces(
-        self, path: str, params: Mapping[str, str], *, silence_s: float, gather_s: float = GATHER_S
+        self,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        silence_s: float,
+        gather_s: float = GATHER_S,
+        begun: Callable[[], object] = lambda: None,
     ) -> Generator[bytes, None, None]:
         """The answer as it arrives; a silence of ``silence_s`` is an error (`errors.Silence`).
+
+        ``begun`` is called once the server has accepted the request, before anything arrives.
 
         What comes after a lull is handed over at once. What comes sooner after that is given the
         rest of ``gather_s`` to be more: a thread that wakes for each of a thousand events a second
@@ -67,6 +75,7 @@ class Source:
             self._opened(path, params, silence_s) as response,
             closing(_chunks(response, path)) as chunks,
         ):
+            begun()
             handed_at = -math.inf
             for chunk in chunks:
                 waited_s = time.monotonic() - handed_at

@@ -275,9 +275,9 @@ def told_node(name: str, *, cordoned: bool = False, ready: str = "True") -> Obje
     }
 
 
-def on_node(cpu: str, *, phase: str = "Running") -> Object:
+def on_node(node: str, cpu: str, *, phase: str = "Running") -> Object:
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
-    return {"spec": {"containers": [container]}, "status": {"phase": phase}}
+    return {"spec": {"nodeName": node, "containers": [container]}, "status": {"phase": phase}}
 
 
 class Cordoned(Cluster):
@@ -289,7 +289,8 @@ class Cordoned(Cluster):
     async def list(self, resource: Resource, **fields: str) -> Objects:
         if resource == PODS:
             self.asked.append(fields["fields"])
-            return [on_node("1"), on_node("4", phase="Succeeded")]
+            node = fields["fields"].partition("=")[2]
+            return [on_node(node, "1"), on_node(node, "4", phase="Succeeded")]
         if resource == NODES:
             return [told_node("a"), told_node("b", cordoned=True), told_node("c", ready="Unknown")]
         return [held("root"), held("q", "5")]
