@@ -1,0 +1,139 @@
+// The jobs: filtered, grouped, each with why it waits and when it may start.
+
+import { h } from "./dom.js";
+import { link } from "./routes.js";
+import { amounts, count, distance, span } from "./words.js";
+
+const PAGE = 200;
+const GROUPS = { queue: "queue", owner: "owner", phase: "phase", namespace: "namespace" };
+const STAGES = ["submitted", "enqueued", "planned", "held", "bound", "running", "ended"];
+const COLUMNS = ["Job", "Queue", "State", "Members", "Asks for", "Age", "Why, and when"];
+
+export function title() {
+  return "Jobs";
+}
+
+export function body({ view, route, choose, now }) {
+  const options = route.options;
+  const shown = [...view.jobs.values()].filter(wanted(options)).sort(inOrder);
+  const most = Number(options.most) || PAGE;
+  return [
+    h("div", { class: "top" }, h("h1", null, "Jobs"), h("p", { class: "hint", role: "status" }, summary(view.jobs.size, shown))),
+    view.jobs.size === 0 ? empty(view) : [
+      filter(view, options, choose),
+      shown.length === 0 && h("p", { class: "empty" }, "No job is like that. ", h("a", { href: "#/jobs" }, "Show all jobs")),
+      groups(shown.slice(0, most), options.group).map(([name, rows]) => table(name, rows, now)),
+      shown.length > most && h("button", { type: "button", onclick: () => choose({ most: most + PAGE }) }, `Show more: ${count(shown.length - most, "job is", "jobs are")} not shown`),
+    ],
+  ];
+}
+
+function empty(view) {
+  if (view.role !== "leads") return h("p", { class: "empty" }, "A replica that stands by knows no jobs.");
+  return h("p", { class: "empty" }, "There are no jobs. ", h("code", null, "kubectl apply -f job.yaml"), " or ", h("code", null, "pumice job run"), " submits one; it is shown here at once.");
+}
+
+function summary(all, shown) {
+  const waiting = shown.filter((job) => job.waits).length;
+  return `${shown.length === all ? count(all, "job") : `${shown.length} of ${count(all, "job")}`}, ${waiting} of them wait`;
+}
+
+function filter(view, options, choose) {
+  const queues = [...new Set([...view.jobs.values()].map((job) => job.queue))].sort();
+  const changed = (name) => (event) => choose({ [name]: event.target.value, most: "" });
+  return h("form", { class: "filter", role: "search", "aria-label": "Filter of jobs", onsubmit: (event) => event.preventDefault() },
+    h("label", null, "Text ", h("input", { type: "search", value: options.text ?? "", oninput: changed("text"), placeholder: "name, owner or reason" })),
+    choice("Queue", options.queue, [["", "all"], ...queues.map((name) => [name, name])], changed("queue")),
+    choice("State", options.stage, [["", "all"], ["waits", "waits"], ...STAGES.map((name) => [name, name])], changed("stage")),
+    choice("Group by", options.group, [["", "nothing"], ...Object.entries(GROUPS)], changed("group")),
+  );
+}
+
+function choice(name, value, options, onchange) {
+  return h("label", null, `${name} `, h("select", { value: value ?? "", onchange }, options.map(([key, text]) => h("option", { value: key }, text))));
+}
+
+/** Whether a job is wanted by the options of the address. */
+function wanted({ text = "", queue = "", stage = "" }) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return (job) => {
+    if (queue && job.queue !== queue) return false;
+    if (stage === "waits" ? !job.waits : stage && job.stage !== stage) return false;
+    const said = `${job.key} ${job.name} ${job.owner} ${job.reason} ${job.cause}`.toLowerCase();
+    return words.every((word) => said.includes(word));
+  };
+}
+
+/** Those that wait first, by their place in line; then the youngest first. */
+function inOrder(a, b) {
+  if (a.waits !== b.waits) return a.waits ? -1 : 1;
+  const first = (a.place?.position ?? Infinity) - (b.place?.position ?? Infinity);
+  if (a.waits && first) return first;
+  return b.created - a.created || a.key.localeCompare(b.key);
+}
+
+function groups(rows, by) {
+  if (!GROUPS[by]) return [["", rows]];
+  const found = new Map();
+  for (const job of rows) {
+    const name = job[by] || "none";
+    found.set(name, [...(found.get(name) ?? []), job]);
+  }
+  return [...found].sort(([a], [b]) => a.localeCompare(b));
+}
+
+function table(name, rows, now) {
+  if (rows.length === 0) return null;
+  return h("section", { "aria-label": name || "all jobs" },
+    name && h("h2", null, name, " ", h("span", { class: "hint" }, count(rows.length, "job"))),
+    h("table", { class: "stacks", role: "table", "aria-label": name ? `Jobs of ${name}` : "Jobs" },
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, COLUMNS.map((text) => h("th", { scope: "col", role: "columnheader" }, text)))),
+      h("tbody", { role: "rowgroup" }, rows.map((job) => row(job, now)))));
+}
+
+function row(job, now) {
+  const cell = (column, ...content) => h("td", { role: "cell", "data-column": column }, content);
+  return h("tr", { key: job.key, role: "row" },
+    h("th", { scope: "row", role: "rowheader" }, h("a", { href: address(job) }, job.name), h("span", { class: "hint" }, `${job.namespace} · ${job.kind}`)),
+    cell("Queue", h("a", { href: link("queues", [job.queue]) }, job.queue)),
+    cell("State", state(job)),
+    cell("Members", members(job)),
+    cell("Asks for", amounts(job.asked)),
+    cell("Age", span(now - job.created)),
+    cell("Why, and when", why(job, now)),
+  );
+}
+
+/** The address of a job's story. */
+export function address(job) {
+  return link("jobs", [job.namespace, job.name]);
+}
+
+/** The stage of a job, with a sign that tells waiting from running without colour. */
+export function state(job) {
+  const [sign, kind] = job.outlook === "never" ? ["✕", "bad"] : job.waits ? ["…", "waits"] : job.stage === "running" ? ["▶", "runs"] : ["·", ""];
+  return h("span", { class: `pill ${kind}` }, h("span", { "aria-hidden": "true" }, sign), ` ${job.waits ? "waits, " : ""}${job.stage}`);
+}
+
+/** How many of its members are how far: "2 of 3 run". */
+export function members(job) {
+  const { total, min, running, bound, succeeded, failed } = job.members;
+  const parts = [`${running} of ${total} run`];
+  if (bound > running) parts.push(`${bound - running} bound`);
+  if (succeeded) parts.push(`${succeeded} succeeded`);
+  if (failed) parts.push(`${failed} failed`);
+  if (min !== total) parts.push(`needs ${min}`);
+  return parts.join(", ");
+}
+
+/** Why a job waits, its place in line and its estimated start, as sentences. */
+export function why(job, now) {
+  if (!job.waits) return null;
+  return [
+    h("span", { class: "reason" }, job.reason || "waiting for the next planning cycle"),
+    job.outlook === "never" && h("span", { class: "tag bad" }, "not without a change"),
+    job.place && h("span", { class: "hint" }, ` Place ${job.place.position} of ${job.place.of} in line.`),
+    job.eta && h("span", { class: "hint" }, ` ${job.eta.text || `Expected ${distance(job.eta.at, now)}.`}`),
+    job.evicting > 0 && h("span", { class: "hint" }, ` ${count(job.evicting, "pod is", "pods are")} evicted for it.`),
+  ];
+}

@@ -1,0 +1,266 @@
+"""Every view in a real browser, over answers of a cluster that the tests make up."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+from tests.ui import samples
+from tests.ui.chromium import Tab
+from tests.ui.site import Site
+
+NAUGHTY = "<img src=x onerror=document.title='taken'>"
+
+
+def names(page: Tab, selector: str = "tbody tr th a") -> list[str]:
+    found: str = page.value(
+        f"JSON.stringify([...document.querySelectorAll({json.dumps(selector)})]"
+        ".map(it => it.textContent))"
+    )
+    return list(json.loads(found))
+
+
+def test_queues_are_a_tree_with_bars_that_are_told_in_numbers(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui")
+    page.shows("8 of 20 deserved (40 %)", "asks for 30 · limit 40", "over its share", "closed")
+    assert names(page) == ["root", "research", "serving", "night"]
+    label = page.value("document.querySelectorAll('svg.bar')[1].getAttribute('aria-label')")
+    assert label == "cpu: holds 8 of 20 deserved, asks for 30, limit 40"
+    page.wait("document.querySelectorAll('svg.line .first').length === 3")
+    assert page.value("document.querySelectorAll('svg.line .mark').length") == 1
+
+
+def test_the_resource_of_the_bars_is_part_of_the_address(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/queues?resource=memory")
+    page.shows("32Gi of 80Gi deserved")
+    page.choose("Resource", "cpu")
+    page.shows("8 of 20 deserved")
+    assert page.value("location.hash") == "#/queues?resource=cpu"
+
+
+def test_one_queue_is_shown_with_all_its_resources(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/queues/research")
+    page.shows("Queue research", "memory: holds 32Gi of 80Gi deserved", "Its jobs")
+    page.open(f"{site.url}/ui#/queues/none")
+    page.shows("There is no queue none")
+
+
+def test_jobs_that_wait_come_first_with_their_reason_and_when_they_start(
+    page: Tab, site: Site
+) -> None:
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("5 jobs, 2 of them wait", samples.REASON, "Place 1 of 2 in line.")
+    page.shows("expected in 7 min", "not without a change")
+    assert names(page)[:2] == ["train-3", "too-large"]
+
+
+def test_the_filter_of_jobs_is_part_of_the_address(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/jobs")
+    page.choose("Queue", "serving")
+    page.shows("1 of 5 jobs")
+    assert names(page) == ["train-2"]
+    page.choose("Queue", "")
+    page.choose("Text", "NIGHTLY")
+    page.wait("document.querySelectorAll('tbody tr').length === 1")
+    assert names(page) == ["train-2"]
+    assert page.value("location.hash") == "#/jobs?text=NIGHTLY"
+    page.choose("Text", "no such job")
+    page.shows("No job is like that.")
+
+
+def test_jobs_are_grouped(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/jobs?group=queue")
+    page.wait("document.querySelectorAll('main table').length === 2")
+    assert names(page, "main h2") == ["research 4 jobs", "serving 1 job"]
+
+
+def test_changes_are_shown_as_they_come_and_told_to_a_screen_reader(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("5 jobs, 2 of them wait")
+    site.change(jobs=[samples.job("train-3")])
+    page.shows("5 jobs, 1 of them wait")
+    page.wait("document.querySelector('#spoken').textContent === 'train-3: running'")
+    site.remove(jobs=["default/done-uid"])
+    page.shows("4 jobs")
+    site.change(jobs=[samples.job("new")])
+    page.shows("5 jobs")
+    assert "new" in names(page)
+
+
+def test_an_update_that_does_not_follow_is_asked_for_anew(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("5 jobs")
+    site.tell("delta", {"generation": 9, "before": 8, "at": samples.NOW, "gone": {"jobs": ["x"]}})
+    site.whole = samples.whole(generation=9, jobs=[samples.job("only")])
+    site.tell("delta", {"generation": 11, "before": 10, "at": samples.NOW})
+    page.shows("1 job, 0 of them wait")
+
+
+def test_a_story_has_its_stages_with_times_its_members_and_its_evictions(
+    page: Tab, site: Site
+) -> None:
+    job = site.whole["jobs"][0]
+    by = [samples.evicted("default/train-2-w-0")]
+    of = [samples.evicted("default/train-1-w-9", preemptor="team-b/other", rule="priority")]
+    slots = [{"role": "w", "node": "node-7"}]
+    told = samples.story(job, evictions={"by": by, "of": of}, slots=slots)
+    site.answers["/view/jobs/default/train-1"] = told
+    page.open(f"{site.url}/ui#/jobs/default/train-1")
+    page.shows("Submitted", "Held at the barrier", "Running", "after 10 s", "train-1-w-0")
+    page.shows("Pods that were evicted for it", "default/train-2-w-0", "by the rule of proportion")
+    page.shows("Its own pods that were evicted", "team-b/other", "Room is kept for 1 member")
+    assert page.text("li[aria-current=step]").startswith("Running")
+    page.click("All steps (1)")
+    page.shows("Inqueue")
+
+
+def test_why_a_job_waits_is_asked_further_on_demand(page: Tab, site: Site) -> None:
+    steps = [{"text": "nodes", "nodes": 12}, {"text": "with room for one now", "nodes": 1}]
+    funnel = {"role": "w", "lacking": 3, "fit": 1, "steps": steps}
+    site.answers["/explain/default/train-3"] = {"funnels": [funnel], "network": ""}
+    site.answers["/advice/default/train-3"] = {
+        "changes": [{"kind": "limit", "text": "raise the limit of queue research to cpu 23"}],
+        "tried": 4,
+        "complete": True,
+    }
+    page.open(f"{site.url}/ui#/jobs/default/train-3")
+    page.shows("Why it waits", samples.REASON)
+    page.click("How nodes narrow down")
+    page.shows("3 members needed, room for 1 now.", "1 with room for one now")
+    page.click("Find a change that would let it run")
+    page.shows("raise the limit of queue research to cpu 23")
+    page.click("Who is ahead in the queue")
+    page.shows("nothing is known of /line/default/train-3")
+
+
+def test_the_story_of_an_unknown_job_says_so(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/jobs/default/none")
+    page.shows("Nothing is known of a job of this name.")
+
+
+def test_the_map_shows_nodes_by_racks_and_what_one_holds(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/map?by=job")
+    page.shows("12 nodes, 1 not ready", "train-1: 12 pods on 6 nodes", "other pods: 12 pods")
+    page.shows("31 more members of 1 cpu, 2Gi memory would find room", "19 (38 %)")
+    page.wait("document.querySelector('canvas').getAttribute('aria-label')")
+    page.value("document.querySelector('canvas').focus()")
+    page.press("ArrowRight")
+    page.shows("Node node-0")
+    page.press("ArrowRight")
+    page.shows("Node node-1", "train-1 (queue research): 2 pods")
+    assert page.value("location.hash") == "#/map?by=job&node=node-1"
+    page.value("document.querySelector('input[type=checkbox]').click()")
+    page.shows("4.5 of 8", "takes no pods", "spine-1 / rack-2")
+
+
+def test_the_colours_of_the_map_are_those_of_its_legend(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/map?by=queue")
+    page.shows("research: 12 pods on 6 nodes")
+    legend = page.value(
+        "getComputedStyle([...document.querySelectorAll('.shades button')]"
+        ".find(it => it.textContent.startsWith('research')).querySelector('.swatch'))"
+        ".backgroundColor"
+    )
+    page.wait("document.querySelector('canvas').width > 300")
+    # Second node of the first rack: its lower half is the queue's.
+    square = "getContext('2d').getImageData(37 + 17, 18 + 30, 1, 1).data.slice(0, 3)"
+    drawn = f"'rgb(' + [...document.querySelector('canvas').{square}].join(', ') + ')'"
+    page.wait(f"{drawn} === {json.dumps(legend)}")
+
+
+def test_the_time_axis_has_what_happened_and_what_is_to_come(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/time")
+    page.shows("in 7 min", "free room is kept for it on 2 nodes", "time not known")
+    page.shows("✕ evicted (1 pod) by the rule of proportion for train-1", "■ ended (3 pods)")
+    label = page.value("document.querySelectorAll('.strip')[1].getAttribute('aria-label')")
+    assert label == "Queue serving: 1 started, 1 evicted"
+    page.choose("Past", "600")
+    page.wait("!document.body.innerText.includes('by the rule of proportion')")
+
+
+def test_what_if_is_put_together_and_answered(page: Tab, site: Site) -> None:
+    fate = {
+        "group": "default/train-3-uid",
+        "queue": "research",
+        "outcome": "evicts",
+        "before": "waits",
+        "minimum": 3,
+        "places": [{"pod": "", "role": "w", "node": "node-1"}] * 3,
+        "reason": None,
+        "text": "",
+        "action": "reclaim",
+        "victims": [
+            {
+                "pod": "team-b/victim-0",
+                "node": "node-1",
+                "group": "team-b/victim",
+                "queue": "serving",
+                "rule": "proportion",
+            }
+        ],
+    }
+    site.answers["/simulate"] = {
+        "outcome": "evicts",
+        "asked": [],
+        "displaced": [],
+        "others": [fate],
+        "given_up": [],
+        "warnings": ["the job has no queue"],
+    }
+    page.open(f"{site.url}/ui#/try?queue=research")
+    page.shows("Limit: 40 cpu (as it is)")
+    page.choose("Limit", "50000")
+    page.shows("Limit: 50 cpu, now 40", "runs once pods have been evicted", "now it waits")
+    page.shows("reclaim evicts 1 pod:", "team-b/victim-0 on node-1", "Places: 3 on node-1")
+    page.choose("Node", "node-4")
+    page.click("Drain it")
+    page.choose("YAML", "kind: Job")
+    page.click("Ask")
+    page.wait("document.querySelector('.chosen')?.innerText.includes('node-4')")
+    page.wait("!document.querySelector('button.primary').disabled")
+    assert site.asked[-1] == (
+        "/simulate",
+        {
+            "yaml": "kind: Job",
+            "namespace": "default",
+            "set": {"queue/research.capability.cpu": "50000m"},
+            "drain": ["node-4"],
+        },
+    )
+
+
+def test_a_tenant_is_offered_only_what_it_may_try(page: Tab, site: Site) -> None:
+    site.whole["viewer"] = {"user": "ann", "namespaces": ["team-a"]}
+    site.answers["/simulate"] = (403, "set, drain and conf are for operators")
+    page.open(f"{site.url}/ui#/try")
+    page.shows("A job that would come", "namespace team-a")
+    assert "Nodes that are gone" not in page.text()
+    page.choose("YAML", "kind: Job")
+    page.click("Ask")
+    page.shows("set, drain and conf are for operators")
+
+
+def test_names_and_reasons_are_text_whatever_they_are(page: Tab, site: Site) -> None:
+    bad = samples.waiting(NAUGHTY, NAUGHTY, owner=NAUGHTY, queue=NAUGHTY, namespace="a")
+    node = samples.node(NAUGHTY, samples.holds(bad["key"], NAUGHTY, 1, 1), path=[NAUGHTY])
+    future = samples.busy()["future"][0] | {"job": bad["key"], "queue": NAUGHTY, "text": NAUGHTY}
+    site.whole |= {
+        "jobs": [bad],
+        "nodes": [node],
+        "queues": [samples.queue(NAUGHTY)],
+        "future": [future],
+        "notice": NAUGHTY,
+    }
+    name = quote(NAUGHTY, safe="")
+    site.answers[f"/view/jobs/a/{NAUGHTY}"] = samples.story(bad)
+    for view in ("queues", "jobs", f"jobs/a/{name}", "map?by=job", f"map?node={name}", "time"):
+        page.open(f"{site.url}/ui#/{view}")
+        page.shows(NAUGHTY)
+        page.wait("document.querySelector('h1')")
+        assert page.value("document.querySelectorAll('img').length") == 0
+        assert page.value("document.title") != "taken"
+
+
+def test_an_address_that_names_no_view_says_so(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/nowhere")
+    page.shows("There is no such view")
