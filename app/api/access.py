@@ -29,6 +29,8 @@ GROUP: Final = "pumice.sh"
 DECISIONS: Final = "decisions"
 DEBUG: Final = "debug"
 
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
 KNOWN_S: Final = 60.0
 """How long a right and the owner of a token are believed."""
 UNKNOWN_S: Final = 10.0
@@ -128,6 +130,28 @@ class Access:
     async def tenant(self, request: Request, namespace: str) -> Viewer:
         """The reader of ``namespace``: an operator or a tenant of it; BadRequest as above."""
         return await self._judged(request, namespace=namespace)
+
+    async def readers(
+        self, request: Request, namespaces: frozenset[str]
+    ) -> tuple[str, frozenset[str] | None]:
+        """The reader's name, and the namespaces that it is told of; None: all.
+
+        Without ``namespaces`` an operator is told of all, and a service account that is none of its
+        own. BadRequest as above; 403 says to name some.
+        """
+        if namespaces:
+            found = [await self.tenant(request, each) for each in sorted(namespaces)]
+            return found[0].user, namespaces
+        try:
+            return (await self.operator(request)).user, None
+        except BadRequest as error:
+            if error.status != 403 or self._reviews is None:
+                raise
+            account = await self._owner(self._reviews, _token_of(request.headers))
+            home = account.name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+            if home != account.name:
+                return await self.readers(request, frozenset({home}))
+            raise BadRequest(f"{error}; name namespaces: ?namespace=…", status=403) from None
 
     async def _judged(self, request: Request, *, namespace: str | None) -> Viewer:
         if is_nearby(request):

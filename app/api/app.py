@@ -17,10 +17,12 @@ from app.api.extender import Call, extender_router, over_http
 from app.api.fits import fits_router
 from app.api.health import health_router
 from app.api.network_metrics import NetworkMetrics
+from app.api.page import page_router
 from app.api.preview import preview_router
 from app.api.record import record_router
 from app.api.services import ExtenderServices
 from app.api.simulate import simulate_router
+from app.api.view import view_router
 from app.api.volcano_metrics import VolcanoMetrics
 from app.wire.paths import PREFIXES, VERB_OF
 
@@ -64,6 +66,7 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
         audit_router,
         record_router,
         debug_router,
+        view_router,
     )
-    for router in (health, *(each(services) for each in told)):
+    for router in (health, page_router(), *(each(services) for each in told)):
         app.include_router(router)

@@ -62,7 +62,12 @@ def json_bytes(body: bytes) -> Response:
 
 def json_value(value: Any) -> Response:
     """An answer made of dataclasses, mappings and numbers."""
-    return Response(_encode(value), media_type=JSON)
+    return Response(json_text(value), media_type=JSON)
+
+
+def json_text(value: Any) -> bytes:
+    """JSON of dataclasses, mappings and numbers."""
+    return _encode(value)
 
 
 def refusals(why: Mapping[int | str, str]) -> dict[int | str, dict[str, Any]]:

@@ -17,6 +17,7 @@ from app.service.cycle.parts import PlanningParts
 from app.service.intake.feed import Feed
 from app.service.ports import AuditTrail
 from app.service.telling.reasons import Reasons
+from app.service.telling.view.views import Views
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,8 @@ class ExtenderServices:
     """The use cases of one extender process.
 
     ``unready`` lists what readiness waits for (empty: ready); ``audit`` compares the ledger with a
-    fresh listing; ``trail`` has the decisions that are kept.
+    fresh listing; ``trail`` has the decisions that are kept, ``views`` what readers of the whole
+    state are told.
     """
 
     cache: ClusterCache
@@ -37,6 +39,7 @@ class ExtenderServices:
     feed: Feed
     audit: Callable[[], Awaitable[Audit]]
     trail: AuditTrail
+    views: Views
     unready: Callable[[], Sequence[str]]
     notices: Callable[[], Sequence[str]]
     """What an operator should know though it stops nothing (a refused configuration)."""

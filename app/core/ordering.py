@@ -1,6 +1,6 @@
 """Where a group stands in the line of its queue, and the columns that order it: for people."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,10 +10,12 @@ from app.core.points import Opened
 from app.core.policy import Policies
 from app.core.tiers import open_policies
 from app.model.gang import Gang
+from app.model.ids import GroupKey, QueueName
 from app.model.snapshot import Snapshot
 
 AHEAD: Final = 20
 """Groups ahead of it that are named, the nearest last."""
+_STEP: Final = 64
 _SWITCH: Final = "enableJobOrder"
 
 
@@ -72,6 +74,29 @@ def line_position(
         ahead=tuple(ahead),
         decided_by=_difference(ahead[-1], itself) if ahead else "",
     )
+
+
+def line_positions(
+    snapshot: Snapshot, policies: Policies, *, now: float
+) -> Generator[None, None, dict[GroupKey, tuple[int, int]]]:
+    """For every group that waits: the how-manieth (1: the first) of how many of its queue it is.
+
+    It is worked out in steps, between which other work may be done.
+    """
+    ledger = Ledger(snapshot)
+    begun.count_on(ledger)
+    opened = open_policies(policies, ledger, now=now, explain=False)
+    lines: dict[QueueName, list[tuple[Any, GroupKey]]] = {}
+    for number, gang in enumerate(snapshot.pending):
+        lines.setdefault(gang.queue, []).append((opened.gang_key(gang), gang.key))
+        if number % _STEP == 0:
+            yield
+    found: dict[GroupKey, tuple[int, int]] = {}
+    for line in lines.values():
+        line.sort()
+        found |= {key: (number, len(line)) for number, (_, key) in enumerate(line, 1)}
+        yield
+    return found
 
 
 def _in_line(opened: Opened, gang: Gang) -> InLine:

@@ -52,6 +52,8 @@ from app.service.intake.http_extender.events import HttpExtenderEvents
 from app.service.intake.http_extender.follower import HttpExtenderFollower
 from app.service.intake.loads import LoadFollower
 from app.service.ports import Clock, WriteError
+from app.service.telling.view.state import Sources
+from app.service.telling.view.views import Views
 from app.settings.extender import ExtenderSettings
 from app.settings.process import address_of
 from app.telemetry.metrics import REGISTRY
@@ -138,6 +140,15 @@ class ExtenderProcess:
         kinds = [*KINDS, *pod_kinds(settings.schedulers())]
         if settings.leader_elect:
             kinds.append(lease_kind(settings.leader_elect_resource_namespace))
+        sources = Sources(
+            cache=cache,
+            planning=self._parts.planning,
+            reasons=self._parts.reasons,
+            held=self._parts.barrier.held,
+            notices=self._notices,
+            clock=clock,
+        )
+        self._views = Views(sources, slice_s=settings.limits().slice_s)
         self._informers = Informers(
             kinds,
             connection=config.load(settings.kubeconfig),
@@ -189,6 +200,7 @@ class ExtenderProcess:
         ends = {*serving, *fronting, work, stopped}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         parts.barrier.drain()
+        self._views.stopping.set()
         for task in (work, following):
             task.cancel()
         for web, _ in webs:
@@ -318,16 +330,21 @@ class ExtenderProcess:
             feed=parts.feed,
             audit=parts.audit,
             trail=self._keeper.reader(),
+            views=self._views,
             unready=self._unready,
-            notices=lambda: (
-                *parts.configuration.notices(),
-                *parts.activity.notices,
-                *self._loads.notices(),
-                *self._keeper.notices(),
-                *self._answers.notices(),
-            ),
+            notices=self._notices,
             metrics=REGISTRY,
             access=self._access,
+        )
+
+    def _notices(self) -> tuple[str, ...]:
+        parts = self._parts
+        return (
+            *parts.configuration.notices(),
+            *parts.activity.notices,
+            *self._loads.notices(),
+            *self._keeper.notices(),
+            *self._answers.notices(),
         )
 
     def _unready(self) -> list[str]:

@@ -270,6 +270,7 @@ def introduce(
     say(f"kubeconfig: {kubeconfig}")
     say(f"API server: {api_url}")
     say(f"extender:   {extender_url}  (/docs, /explain, /debug, /metrics)")
+    say(f"page:       {extender_url}/ui")
     if logs is not None:
         say(f"logs:       {logs}")
     say(f"try:        kubectl --kubeconfig {kubeconfig} get nodes")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from httpx2 import ASGITransport, AsyncClient, Response
+from starlette.types import ASGIApp
 
 from app.api.access import Access
 from app.api.app import create_app, create_reading_app
@@ -14,6 +15,8 @@ from app.api.extender import extender_calls
 from app.api.services import ExtenderServices
 from app.model.decision import AuditAnswer, AuditQuestion, Coverage
 from app.service.ports import AuditTrail
+from app.service.telling.view.state import Sources
+from app.service.telling.view.views import Views
 from app.telemetry.metrics import REGISTRY
 from tests.service.rig import Rig
 from tests.service.virtual_time import clock
@@ -41,12 +44,16 @@ class NoTrail:
 
 
 class Stand:
-    """A rig and a client; ``waits`` is what readiness waits for."""
+    """A rig and a client; ``waits`` is what readiness waits for, ``app`` what is asked."""
 
-    def __init__(self, client: AsyncClient, rig: Rig, *, waits: list[str]) -> None:
+    def __init__(
+        self, client: AsyncClient, rig: Rig, *, waits: list[str], views: Views, app: ASGIApp
+    ) -> None:
         self.client = client
         self.rig = rig
         self.waits = waits
+        self.views = views
+        self.app = app
 
     async def post(self, path: str, body: bytes | Mapping[str, Any]) -> Response:
         """As kube-scheduler posts."""
@@ -93,7 +100,7 @@ async def stand(
     async with AsyncClient(
         transport=transport, base_url="http://extender", headers=headers
     ) as asking:
-        yield Stand(asking, rig, waits=waits)
+        yield Stand(asking, rig, waits=waits, views=services.views, app=app)
 
 
 def services_of(
@@ -116,11 +123,26 @@ def services_of(
         feed=parts.feed,
         audit=parts.audit,
         trail=trail or NoTrail(),
+        views=views_of(rig),
         unready=lambda: list(waits),
         notices=parts.configuration.notices,
         metrics=REGISTRY,
         access=access or Access(None, clock=clock),
     )
+
+
+def views_of(rig: Rig) -> Views:
+    """What readers of the rig's whole state are told."""
+    parts = rig.parts
+    sources = Sources(
+        cache=parts.cache,
+        planning=parts.planning,
+        reasons=parts.reasons,
+        held=parts.barrier.held,
+        notices=parts.configuration.notices,
+        clock=rig.clock,
+    )
+    return Views(sources, slice_s=rig.limits.slice_s)
 
 
 def args(name: str = "p", *, nodes: Iterable[str] = ("n1",), **pod: Any) -> dict[str, Any]:

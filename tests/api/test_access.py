@@ -29,7 +29,16 @@ AWAY: Final = "10.0.0.9"
 """The address of a reader in another pod."""
 SECRET: Final = "team-b"
 """A namespace that the tenant of ``default`` may not know."""
-PUBLIC: Final = ("/livez", "/readyz", "/healthz", "/metrics", "/plan/default/g", "/openapi.json")
+PUBLIC: Final = (
+    "/livez",
+    "/readyz",
+    "/healthz",
+    "/metrics",
+    "/plan/default/g",
+    "/openapi.json",
+    "/ui",
+    "/ui/index.html",
+)
 
 OPERATOR: Final = Account("olga", groups=("operators",))
 TENANT: Final = Account("tom", uid="1", extra=(("scopes", ("a", "b")),))
@@ -97,6 +106,10 @@ def paths_of(described: Mapping[str, Any], rig_names: Mapping[str, str]) -> list
 async def ask(at: Stand, method: str, path: str) -> Response:
     if path == "/fits":
         path = "/fits?request=cpu=1"
+    if path in ("/view", "/view/stream"):
+        is_tenant = at.client.headers.get("authorization") == "Bearer toms"
+        path += "?namespace=default" if is_tenant else ""
+        at.views.stopping.set()  # the stream ends after its first event
     if method == "post":
         return await at.post(path, json.dumps({"manifests": []}).encode())
     return await at.get(path)
@@ -115,7 +128,7 @@ async def test_readers_on_the_machine_itself_show_no_token() -> None:
 async def test_all_but_slots_metrics_and_health_want_a_token_from_elsewhere(reading: bool) -> None:
     rig = Rig()
     rig.group("g", minimum=1)
-    names = {"namespace": "default", "name": "g", "podgroup": "g"}
+    names = {"namespace": "default", "name": "g", "podgroup": "g", "file": "index.html"}
     async with asked_by("", rig, reading=reading) as at:
         described = (await at.get("/openapi.json")).json()
         for method, path in paths_of(described, names):
@@ -359,7 +372,12 @@ ABOUT_BOTH: Final = (
     "/audit/evictions/default/low-0",
 )
 """Paths below which both tenants have a part in what is told."""
-OURS: Final = {"namespace": "default", "name": "high", "podgroup": "high"}
+OURS: Final = {
+    "namespace": "default",
+    "name": "high",
+    "podgroup": "high",
+    "file": "index.html",
+}
 
 
 async def test_a_tenant_s_token_gets_no_name_of_another_namespace_from_any_path() -> None:

@@ -127,6 +127,8 @@ def test_the_description_names_every_route_once() -> None:
                 "/record",
                 "/advice/{namespace}/{name}",
                 "/line/{namespace}/{name}",
+                *("/view", "/view/stream"),
+                *("/ui", "/ui/{file}"),
                 *(f"/debug/{page}" for page in PAGES),
             }
             for verb in ("filter", "prioritize", "bind", "preempt"):

@@ -1,0 +1,524 @@
+"""The whole state for readers: once, and live as what changed."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+from pydantic import TypeAdapter
+from starlette.types import Message
+
+from app.api.access import KNOWN_S, Access, Account, Right
+from app.api.view import BEAT_S, PIECE
+from app.model.lease import Lease
+from app.model.pod import GATE
+from app.model.workload import GroupPhase, Namespace, PodGroup
+from app.service.activity import Activity
+from app.service.telling.view.audience import DELTAS
+from app.service.telling.view.rows import Whole
+from app.service.telling.view.views import EVERY_S, KEPT_S, VIEWERS, VIEWERS_OF_ACCOUNT
+from tests.api.stand import Stand, stand
+from tests.api.test_access import AWAY, SECRET, FakeReviews, asked_by
+from tests.builders import make_pod, make_queue, make_shape
+from tests.service.rig import Rig
+from tests.service.virtual_time import advance, clock, settle
+
+BIG: Final = make_shape(cpu=9_000)
+ONE: Final = make_shape(cpu=1_000)
+
+
+@dataclass(eq=False)
+class Reader:
+    """A reader of the live view, as the server sees it; while not ``takes`` it takes nothing."""
+
+    at: Stand
+    path: str = "/view/stream"
+    query: str = ""
+    token: str = ""
+    address: str = "127.0.0.1"
+    status: int = 0
+    text: bytes = b""
+    is_over: bool = False
+    takes: asyncio.Event = field(default_factory=asyncio.Event)
+    largest: int = 0
+    _task: "asyncio.Task[None] | None" = None
+    _gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def begin(self) -> None:
+        self.takes.set()
+        self._task = asyncio.ensure_future(self._ask())
+
+    async def _ask(self) -> None:
+        headers = [(b"authorization", f"Bearer {self.token}".encode())] if self.token else []
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": self.path,
+            "raw_path": self.path.encode(),
+            "query_string": self.query.encode(),
+            "headers": headers,
+            "client": (self.address, 1),
+            "server": ("extender", 80),
+            "scheme": "http",
+            "http_version": "1.1",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+        }
+        await self.at.app(scope, self._receive, self._send)
+        self.is_over = True
+
+    async def _receive(self) -> Message:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        await self.takes.wait()
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.text += message["body"]
+            self.largest = max(self.largest, len(message["body"]))
+
+    def hang_up(self) -> None:
+        self._gone.set()
+
+    async def end(self) -> None:
+        self.hang_up()
+        self.takes.set()
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def events(self) -> list[tuple[str, Any]]:
+        """Names and contents of the events that have come whole."""
+        found = []
+        for block in self.text.decode().split("\n\n")[:-1]:
+            lines = dict(line.split(": ", 1) for line in block.split("\n") if line[0] != ":")
+            if lines:
+                found.append((lines["event"], json.loads(lines["data"])))
+        return found
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.events()]
+
+
+@asynccontextmanager
+async def reading(at: Stand, **how: Any) -> AsyncIterator[Reader]:
+    """A reader that has begun to follow the live view."""
+    reader = Reader(at, **how)
+    reader.begin()
+    await settle()
+    try:
+        yield reader
+    finally:
+        await reader.end()
+
+
+def applied(view: Mapping[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
+    """The view once the delta was taken up, as the page does it."""
+    assert delta["before"] == view["generation"]
+    found = dict(view)
+    for name in ("generation", "at", "scheduler", "cluster", "resources"):
+        if name in delta:
+            found[name] = delta[name]
+    for section in ("queues", "jobs", "nodes", "domains", "future"):
+        rows = {row["key"]: row for row in found[section]}
+        rows.update({row["key"]: row for row in delta["changed"].get(section, ())})
+        for key in delta["gone"].get(section, ()):
+            del rows[key]
+        found[section] = list(rows.values())
+    return found
+
+
+def taken_up(events: list[tuple[str, Any]]) -> dict[str, Any]:
+    """What the reader knows after these events."""
+    view: dict[str, Any] = {}
+    for name, data in events:
+        if name == "whole":
+            view = data
+        elif name == "delta":
+            view = applied(view, data)
+    return view
+
+
+def state_in(view: Mapping[str, Any]) -> dict[str, Any]:
+    """What a view says of the cluster: its rows by key, and its sums."""
+    sections = ("queues", "jobs", "nodes", "domains", "future")
+    rows = {section: {row["key"]: row for row in view[section]} for section in sections}
+    return rows | {name: view[name] for name in ("role", "notice", "resources", "cluster")}
+
+
+async def whole(at: Stand, namespace: str = "") -> dict[str, Any]:
+    answer = await at.get(f"/view?namespace={namespace}" if namespace else "/view")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def rows(view: Mapping[str, Any], section: str) -> dict[str, Any]:
+    return {row["key"]: row for row in view[section]}
+
+
+# --- the whole ------------------------------------------------------------------------------------
+
+
+async def test_the_whole_is_what_is_described() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=4_000)
+    rig.gang("runs", size=2, shape=ONE)
+    rig.gang("waits", size=2, gated=True, shape=BIG)
+    await rig.cycle()
+    async with stand(rig) as at:
+        answer = await at.get("/view")
+        assert answer.headers["content-type"] == "application/json"
+        told = TypeAdapter(Whole).validate_json(answer.content)
+        assert told.role == "leads"
+        schema = (await at.get("/openapi.json")).json()["paths"]["/view"]["get"]["responses"]
+        assert "application/json" in schema["200"]["content"]
+
+
+async def test_a_gang_with_places_and_one_without_are_told_apart() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=4_000)
+    rig.gang("fits", size=2, shape=ONE)
+    rig.gang("waits", size=2, gated=True, shape=BIG)
+    await rig.cycle()
+    async with stand(rig) as at:
+        view = await whole(at)
+    jobs = rows(view, "jobs")
+    fits, waits = jobs["default/fits"], jobs["default/waits"]
+    assert (fits["stage"], fits["waits"], fits["members"]["placed"]) == ("planned", False, 2)
+    assert (waits["stage"], waits["waits"], waits["outlook"]) == ("enqueued", True, "never")
+    assert "cpu" in waits["reason"]
+    assert waits["asked"]["cpu"] == 18_000
+    [node] = view["nodes"]
+    assert (node["used"]["cpu"], node["used"]["pods"]) == (2_000, 2)
+    assert node["reserved"] == node["used"]
+    [share] = node["by"]
+    assert (share["job"], share["queue"], share["pods"]) == ("default/fits", "default", 2)
+    assert share["amounts"] == node["used"]
+    [planned] = view["future"]
+    assert planned["key"] == "planned default/fits"
+    assert planned["text"] == "has 2 places on 1 node"
+    queue = rows(view, "queues")["default"]
+    assert (queue["parent"], queue["waiting"], queue["held"]["cpu"]) == ("root", 1, 2_000)
+    assert queue["limit"]["cpu"] == 4_000
+
+
+async def test_idle_room_in_pieces_that_are_too_small_is_told() -> None:
+    rig = Rig()
+    rig.node("n1", "n2", cpu=3_000)
+    rig.node("shut", cpu=3_000, unschedulable=True)
+    rig.gang("waits", size=4, gated=True, shape=make_shape(cpu=2_000))
+    await rig.cycle()
+    async with stand(rig) as at:
+        cluster = (await whole(at))["cluster"]
+    fragments = cluster["fragmentation"]
+    assert (fragments["basis"], fragments["fits"]) == ("waiting", 2)
+    assert fragments["resources"]["cpu"] == {"idle": 6_000, "usable": 4_000, "stranded": 2_000}
+    assert (cluster["nodes"], cluster["nodes_cordoned"]) == (3, 1)
+    assert (cluster["allocatable"]["cpu"], cluster["idle"]["cpu"]) == (9_000, 6_000)
+
+
+async def test_pods_that_are_not_ours_are_one_entry_of_their_node() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=4_000)
+    for number in range(2):
+        pod = make_pod(f"web-{number}", node="n1", scheduler="default-scheduler", shape=ONE)
+        rig.store(pod)
+    async with stand(rig) as at:
+        [node] = (await whole(at))["nodes"]
+    assert [(each["job"], each["others"], each["pods"]) for each in node["by"]] == [("", True, 2)]
+
+
+async def test_an_empty_cluster_has_no_rows_but_queues() -> None:
+    async with stand() as at:
+        view = await whole(at)
+    assert [view[name] for name in ("jobs", "nodes", "domains", "future", "resources")] == [[]] * 5
+    assert view["cluster"]["fragmentation"]["basis"] == ""
+
+
+async def test_a_replica_that_stands_by_says_which_one_leads() -> None:
+    activity = Activity(clock, elected=True, namespace="ns", name="lease", identity="here")
+    rig = Rig(activity=activity)
+    activity.set_lease(Lease("ns", "lease", "there_1", clock(), 1_000_000))
+    rig.node("n1")
+    rig.planning.leadership.stand_by()
+    async with stand(rig) as at:
+        view = await whole(at)
+        assert view["role"] == "stands by"
+        assert "held by there_1" in view["notice"]
+        assert view["nodes"] == view["queues"] == []
+        async with reading(at) as reader:
+            activity.set_lease(Lease("ns", "lease", "here_1", clock(), 1_000_000))
+            rig.planning.leadership.begin()
+            await rig.cycle()
+            await advance(EVERY_S + 0.1)
+            assert reader.names() == ["whole", "whole"]
+            assert [row["key"] for row in taken_up(reader.events())["nodes"]] == ["n1"]
+
+
+# --- live -----------------------------------------------------------------------------------------
+
+
+async def test_what_changes_comes_as_a_delta_within_a_second() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=4_000)
+    await rig.cycle()
+    async with stand(rig) as at, reading(at) as reader:
+        assert reader.names() == ["whole"]
+        rig.gang("g", size=2, shape=ONE)
+        await rig.cycle()
+        await advance(EVERY_S + 0.1)
+        assert reader.names() == ["whole", "delta"]
+        _, delta = reader.events()[1]
+        assert [row["key"] for row in delta["changed"]["jobs"]] == ["default/g"]
+        assert [row["key"] for row in delta["changed"]["nodes"]] == ["n1"]
+        rig.unsee("podgroups", rig.cache.groups[rig.key("g")].pod_group)
+        rig.delete("g-0", "g-1")
+        await rig.cycle()
+        await advance(EVERY_S + 0.1)
+        _, delta = reader.events()[2]
+        assert delta["gone"] == {"jobs": ["default/g"], "future": ["planned default/g"]}
+
+
+async def test_nothing_but_signs_of_life_comes_while_nothing_changes() -> None:
+    rig = Rig()
+    rig.node("n1")
+    async with stand(rig) as at, reading(at) as reader:
+        length = len(reader.text)
+        await advance(BEAT_S * 3 + 1)
+        assert reader.text[length:] == b": beat\n\n" * 3
+
+
+async def test_a_view_is_made_once_for_all_readers_of_the_same_rights() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=64_000)
+    await rig.cycle()
+    async with stand(rig) as at:
+        for _ in range(5):
+            await whole(at)
+        assert (await whole(at))["generation"] == 1
+        readers = [Reader(at) for _ in range(20)]
+        for each in readers:
+            each.begin()
+        await settle()
+        for number in range(3):
+            rig.gang(f"g{number}", size=1, shape=ONE)
+            await rig.cycle()
+            await advance(EVERY_S + 0.1)
+        assert {each.text for each in readers} == {readers[0].text}
+        assert readers[0].names() == ["whole", "delta", "delta", "delta"]
+        assert at.views._generation <= 5
+        for each in readers:
+            await each.end()
+
+
+async def test_nothing_is_followed_without_readers() -> None:
+    rig = Rig()
+    rig.node("n1")
+    followers = len(rig.planning.cycle.after), len(rig.cache.node_usage.moved)
+    async with stand(rig) as at:
+        assert at.views.is_at_rest
+        async with reading(at):
+            await advance(KEPT_S * 3)
+            assert not at.views.is_at_rest
+        await advance(KEPT_S * 2 + 1)
+        assert at.views.is_at_rest
+        await whole(at)
+        assert not at.views.is_at_rest
+        await advance(KEPT_S * 2 + 1)
+        assert at.views.is_at_rest
+    assert (len(rig.planning.cycle.after), len(rig.cache.node_usage.moved)) == followers
+
+
+async def test_a_reader_that_takes_nothing_gets_the_whole_when_it_comes_back() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=64_000)
+    await rig.cycle()
+    async with stand(rig) as at, reading(at) as slow, reading(at) as quick:
+        slow.takes.clear()
+        for number in range(DELTAS + 5):
+            rig.gang(f"g{number}", size=1, shape=ONE)
+            await rig.cycle()
+            await advance(EVERY_S + 0.1)
+        assert slow.names() == ["whole"]
+        slow.takes.set()
+        await advance(EVERY_S + 0.1)
+        assert slow.names() == ["whole", "delta", "whole"]
+        assert quick.names() == ["whole"] + ["delta"] * (DELTAS + 5)
+        assert state_in(taken_up(slow.events())) == state_in(taken_up(quick.events()))
+
+
+async def test_a_large_view_leaves_in_pieces() -> None:
+    rig = Rig()
+    rig.node(*(f"n{number}" for number in range(1_000)))
+    async with stand(rig) as at, reading(at) as reader:
+        assert len(reader.text) > 2 * PIECE
+        assert reader.largest <= PIECE
+        assert len(taken_up(reader.events())["nodes"]) == 1_000
+
+
+async def test_a_reader_that_hangs_up_is_let_go() -> None:
+    async with stand() as at, reading(at) as reader:
+        reader.hang_up()
+        await settle()
+        assert reader.is_over
+        assert not at.views._viewers
+
+
+async def test_a_stream_ends_when_the_process_stops() -> None:
+    async with stand() as at, reading(at) as reader:
+        at.views.stopping.set()
+        await settle()
+        assert reader.names() == ["whole", "stopping"]
+        assert reader.is_over
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+async def test_so_many_readers_follow_and_no_more() -> None:
+    async with stand() as at:
+        readers = [Reader(at) for _ in range(VIEWERS_OF_ACCOUNT + 1)]
+        for each in readers:
+            each.begin()
+        await settle()
+        assert [each.status for each in readers] == [200] * VIEWERS_OF_ACCOUNT + [429]
+        assert b"readers of over loopback follow the view already" in readers[-1].text
+        at.views._viewers["others"] = VIEWERS - VIEWERS_OF_ACCOUNT
+        async with reading(at) as refused:
+            assert refused.status == 503
+        readers[0].hang_up()
+        await settle()
+        async with reading(at) as served:
+            assert served.status == 200
+        for each in readers:
+            await each.end()
+
+
+@pytest.mark.parametrize("path", ["/view", "/view/stream"])
+async def test_a_question_about_too_many_namespaces_is_refused(path: str) -> None:
+    many = ",".join(f"team-{number}" for number in range(21))
+    async with stand() as at:
+        answer = await at.get(f"{path}?namespace={many}")
+        assert (answer.status_code, answer.text) == (400, "namespace: 21 are more than 20\n")
+
+
+# --- rights ---------------------------------------------------------------------------------------
+
+
+def shared() -> Rig:
+    """A cluster in which two namespaces have jobs that run and wait, in queues of their own."""
+    rig = Rig()
+    rig.see("namespaces", Namespace(SECRET, {}, {}))
+    rig.queue(make_queue("ours"))
+    rig.queue(make_queue("theirs"))
+    rig.node("n1", cpu=4_000)
+    rig.group("mine", minimum=2, queue="ours")
+    for number in range(2):
+        rig.pod(f"mine-{number}", group="mine", shape=ONE)
+    group = PodGroup(
+        SECRET,
+        "plan",
+        uid="uid-plan",
+        resource_version="1",
+        created=0.0,
+        phase=GroupPhase.INQUEUE,
+        min_member=1,
+        queue=make_queue("theirs").name,
+    )
+    rig.see("podgroups", group)
+    annotations = {"scheduling.k8s.io/group-name": "plan"}
+    rig.store(make_pod("plan-0", namespace=SECRET, annotations=annotations, shape=ONE))
+    rig.group("waits", minimum=3, queue="ours")
+    for number in range(3):
+        rig.pod(f"waits-{number}", group="waits", gates=(GATE,), shape=ONE)
+    return rig
+
+
+async def test_a_tenant_sees_its_jobs_its_queues_and_totals_and_no_name_of_others() -> None:
+    rig = shared()
+    await rig.cycle()
+    async with asked_by("toms", rig) as at:
+        view = await whole(at, "default")
+        assert view["viewer"] == {"user": "tom", "namespaces": ["default"]}
+        assert set(rows(view, "jobs")) == {"default/mine", "default/waits"}
+        assert set(rows(view, "queues")) == {"ours", "root"}
+        [node] = view["nodes"]
+        assert [(each["job"], each["pods"]) for each in node["by"]] == [
+            ("default/mine", 2),
+            ("", 1),
+        ]
+        assert view["cluster"]["used"]["cpu"] == 3_000
+        assert SECRET not in json.dumps(view)
+        assert "theirs" not in json.dumps(view)
+        async with reading(at, query="namespace=default", token="toms", address=AWAY) as reader:
+            rig.gang("more", size=1, shape=ONE)
+            await rig.cycle()
+            await advance(EVERY_S + 0.1)
+            assert reader.names() == ["whole", "delta"]
+            assert SECRET not in reader.text.decode()
+    async with asked_by("olgas", rig) as at:
+        view = await whole(at)
+        assert view["viewer"] == {"user": "olga", "namespaces": None}
+        assert f"{SECRET}/plan" in rows(view, "jobs")
+        assert rows(await whole(at, "default"), "jobs").keys() == {
+            "default/mine",
+            "default/more",
+            "default/waits",
+        }
+
+
+async def test_a_tenant_that_names_no_namespace_is_told_to() -> None:
+    async with asked_by("toms") as at:
+        refused = await at.get("/view")
+        assert refused.status_code == 403
+        assert refused.text.endswith("name namespaces: ?namespace=…\n")
+        assert (await at.get(f"/view?namespace=default,{SECRET}")).status_code == 403
+
+
+async def test_a_service_account_that_names_none_is_told_of_its_own_namespace() -> None:
+    reviews = FakeReviews()
+    name = "system:serviceaccount:default:robot"
+    reviews.owners["robots"] = Account(name)
+    reviews.rights.add((name, Right("decisions", "default")))
+    async with asked_by("robots", shared(), reviews=reviews) as at:
+        view = await whole(at)
+        assert view["viewer"] == {"user": name, "namespaces": ["default"]}
+
+
+async def test_a_stream_ends_when_the_token_has_expired() -> None:
+    reviews = FakeReviews()
+    async with (
+        stand(access=Access(reviews, clock=clock)) as at,
+        reading(at, query="namespace=default", token="toms", address=AWAY) as reader,
+    ):
+        del reviews.owners["toms"]
+        await advance(BEAT_S * 3)
+        assert reader.names() == ["whole"]
+        await advance(KNOWN_S)
+        assert reader.events()[-1] == ("expired", {"why": "the token is not valid"})
+        assert reader.is_over
+
+
+async def test_a_stream_goes_on_while_tokens_cannot_be_looked_at() -> None:
+    reviews = FakeReviews()
+    async with (
+        stand(access=Access(reviews, clock=clock)) as at,
+        reading(at, query="namespace=default", token="toms", address=AWAY) as reader,
+    ):
+        reviews.fails = True
+        await advance(KNOWN_S * 3)
+        assert not reader.is_over
+
+
+async def test_a_stream_without_a_token_from_elsewhere_is_refused() -> None:
+    async with (
+        stand(access=Access(FakeReviews(), clock=clock)) as at,
+        reading(at, address=AWAY) as reader,
+    ):
+        assert reader.status == 401
