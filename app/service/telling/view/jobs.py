@@ -134,6 +134,9 @@ def started(group: Group) -> float | None:
 
 def total(requests: Mapping[Amounts, int]) -> dict[str, int]:
     """The sum of so many of each request."""
+    if len(requests) == 1:
+        [(request, count)] = requests.items()
+        return {name: amount * count for name, amount in request if amount}
     found: dict[str, int] = {}
     for request, count in requests.items():
         for name, amount in request:

@@ -6,7 +6,7 @@ next rows are made: it costs what changed, not what there is.
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.tally import bump
@@ -26,8 +26,7 @@ _SLICE: Final = 64
 Requests = dict[Amounts, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Held:
+class _Held(NamedTuple):
     """What one holder has where, and for which group; no group: a pod that is not ours."""
 
     node: NodeName
@@ -40,7 +39,6 @@ class _Held:
 @dataclass(slots=True, eq=False)
 class _OnNode:
     by: dict[GroupKey, Requests] = field(default_factory=dict)
-    all: Requests = field(default_factory=dict)
     reserved: Requests = field(default_factory=dict)
     releasing: Requests = field(default_factory=dict)
 
@@ -158,7 +156,6 @@ class NodeRows:
         bump(requests, held.request, sign)
         if not requests:
             del there.by[held.group]
-        bump(there.all, held.request, sign)
         if held.reserved:
             bump(there.reserved, held.request, sign)
         if held.releasing:
@@ -174,7 +171,8 @@ class NodeRows:
             dirty.update(table.index)
         else:
             dirty.update(seen.kept.keys() | facts.kept.keys())
-            dirty.update(name for name, path in paths.items() if path != self._paths.get(name))
+            if paths is not self._paths:
+                dirty.update(name for name, path in paths.items() if path != self._paths.get(name))
             if seen.table is not table:
                 before = {node.name: node for node in seen.table.nodes}
                 dirty.update(n.name for n in table.nodes if before.get(n.name) is not n)
@@ -185,17 +183,18 @@ class NodeRows:
     def _row(self, name: NodeName, facts: NodeFacts) -> NodeRow:
         table, row = facts.table, facts.table.index[name]
         node, there = table.nodes[row], self._on.get(name, _NOTHING)
+        shares = tuple(self._shares(there))
         return NodeRow(
             key=name,
             name=name,
             ready=node.ready,
             cordoned=node.unschedulable,
             allocatable=dict(node.allocatable),
-            used=total(there.all),
+            used=_sum(share.amounts for share in shares),
             reserved=total(there.reserved),
             releasing=total(there.releasing),
             kept=facts.kept.get(name, NO_AMOUNT),
-            by=tuple(self._shares(there)),
+            by=shares,
             zone=node.labels.get(ZONE, ""),
             path=self._paths.get(name, ()),
         )
@@ -212,6 +211,14 @@ class NodeRows:
                 amounts=total(requests),
                 others=not key,
             )
+
+
+def _sum(amounts: Iterable[AmountOf]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in amounts:
+        for name, amount in each.items():
+            found[name] = found.get(name, 0) + amount
+    return found
 
 
 def named(names: tuple[str, ...], values: list[int]) -> dict[str, int]:

@@ -114,12 +114,17 @@ class State:
             nodes = yield from self._nodes.steps(facts)
             jobs = yield from self._follow_jobs(snapshot, now)
             yield
+            policies = planning.queries.configuration.policies
+            figures = queue_figures(snapshot, policies, now=now)
+            yield
+            queues = queue_rows(self._sources.cache, figures, self._jobs.rows.values())
+            yield
             changed.update(RowKey(Section.NODES, key) for key in nodes)
             changed.update(RowKey(Section.JOBS, key) for key in jobs)
             self.rows = {
                 Section.NODES: self._nodes.rows,
                 Section.JOBS: self._jobs.rows,
-                Section.QUEUES: _keyed(self._queues(snapshot, now)),
+                Section.QUEUES: _keyed(queues),
                 Section.DOMAINS: self._nodes.domains,
                 Section.FUTURE: _keyed(self._future()),
             }
@@ -175,11 +180,6 @@ class State:
 
     # --- the rest --------------------------------------------------------------------------------
 
-    def _queues(self, snapshot: Snapshot, now: float) -> Iterable[Row]:
-        policies = self._sources.planning.queries.configuration.policies
-        figures = queue_figures(snapshot, policies, now=now)
-        return queue_rows(self._sources.cache, figures, self._jobs.rows.values())
-
     def _future(self) -> Iterator[Row]:
         cache = self._sources.cache
         return future_rows(cache, cache.collected, self._jobs.evicting)
@@ -208,4 +208,8 @@ def _keyed(rows: Iterable[Row]) -> dict[str, Row]:
 
 def _different(before: Mapping[GroupKey, object], now: Mapping[GroupKey, object]) -> set[GroupKey]:
     """The keys whose values differ."""
-    return {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
+    return {key for key in before.keys() | now if _differ(before.get(key), now.get(key))}
+
+
+def _differ(one: object, other: object) -> bool:
+    return one is not other and one != other

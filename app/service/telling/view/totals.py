@@ -53,7 +53,7 @@ class Shapes:
                         bump(counts, request, sign * count)
 
     def most_common(self) -> tuple[Amounts, str]:
-        """The request that tells what idle room is good for, and whose it is; empty: there is none."""
+        """The request that tells what idle room is good for, and whose it is; empty: none."""
         for basis, counts in (("waiting", self.waiting), ("running", self.placed)):
             if counts:
                 return max(counts, key=lambda each: (counts[each], each)), basis
@@ -78,7 +78,13 @@ def cluster_totals(facts: NodeFacts, jobs: Iterable[JobRow], shapes: Shapes) -> 
     open_rows[[*table.away, *table.cordoned]] = False
     idle = np.maximum(table.allocatable - facts.used, 0)[open_rows] * counted
     names = table.axis.names
-    seen = _counts(jobs)
+    waiting = running = pods_running = pods_waiting = 0
+    for job in jobs:
+        members = job.members
+        waiting += job.waits
+        running += job.stage in _GOING
+        pods_running += members.running
+        pods_waiting += members.waiting + members.gated
     return ClusterTotals(
         allocatable=named(names, (table.sizes() * counted).sum(axis=0).tolist()),
         used=named(names, facts.used.sum(axis=0).tolist()),
@@ -86,22 +92,12 @@ def cluster_totals(facts: NodeFacts, jobs: Iterable[JobRow], shapes: Shapes) -> 
         nodes=len(table.nodes),
         nodes_down=len(table.away),
         nodes_cordoned=len(table.cordoned),
-        jobs_waiting=seen["waits"],
-        jobs_running=seen["runs"],
-        pods_running=seen["pods running"],
-        pods_waiting=seen["pods waiting"],
+        jobs_waiting=waiting,
+        jobs_running=running,
+        pods_running=pods_running,
+        pods_waiting=pods_waiting,
         fragmentation=_fragmentation(idle, shapes, table.axis),
     )
-
-
-def _counts(jobs: Iterable[JobRow]) -> Counter[str]:
-    seen: Counter[str] = Counter()
-    for job in jobs:
-        seen["waits"] += job.waits
-        seen["runs"] += job.stage in _GOING
-        seen["pods running"] += job.members.running
-        seen["pods waiting"] += job.members.waiting + job.members.gated
-    return seen
 
 
 def _fragmentation(idle: "np.ndarray", shapes: Shapes, axis: ResourceAxis) -> Fragmentation:
@@ -147,8 +143,10 @@ def queue_rows(
     waiting: Counter[str] = Counter()
     running: Counter[str] = Counter()
     for job in jobs:
-        waiting[job.queue] += job.waits
-        running[job.queue] += job.stage in _GOING
+        if job.waits:
+            waiting[job.queue] += 1
+        if job.stage in _GOING:
+            running[job.queue] += 1
     axis = cache.node_usage.axis
     return [
         _queue_row(queue, each, axis, waiting=waiting[name], running=running[name])
