@@ -8,6 +8,7 @@ _PLANNER = "tests/core/test_planner_properties.py"
 _BEARABLE = "tests/core/test_bears_more.py"
 _ENGINE = "tests/core/placement"
 _DOMAINS = "tests/core/test_domain_oracle.py"
+_AFFINITY = "tests/core/test_affinity_oracle.py"
 _VICTIMS = "tests/core/victims"
 _LOOPS = "tests/core/test_loops.py"
 _CACHE_MACHINE = "tests/cache/test_state_machine.py"
@@ -21,11 +22,12 @@ PIECES: tuple[Piece, ...] = (
     *properties("bearable", _BEARABLE, shares=10),
     *properties("victims", _VICTIMS, shares=10),
     *properties("domains", _DOMAINS, shares=10),
+    *properties("affinity", _AFFINITY, shares=20),
     *properties("loops", _LOOPS, shares=20),
     *properties(
         "core",
         "tests/core",
-        without=(_PLANNER, _BEARABLE, _ENGINE, _VICTIMS, _DOMAINS, _LOOPS),
+        without=(_PLANNER, _BEARABLE, _ENGINE, _VICTIMS, _DOMAINS, _AFFINITY, _LOOPS),
         shares=10,
     ),
     *properties("cache-machine", _CACHE_MACHINE, shares=20),
