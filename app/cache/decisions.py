@@ -233,10 +233,11 @@ class Decisions:
 
     # --- groups ----------------------------------------------------------------------------------
 
-    def make_room(self, group: Group, *, now: float) -> None:
-        """A group has its places, for which pods were evicted."""
-        group.room_made_at = now
-        self._registry.changed(group, replan=False)
+    def refuse_room(self, group: Group, *, now: float) -> None:
+        """No eviction gave `group` room; the first time of many is remembered."""
+        if not group.refused_since:
+            group.refused_since = now
+            self._registry.changed(group, replan=False, asks_alike=True)
 
     def admit(self, key: GroupKey, *, generation: int = 0) -> None:
         """The enqueue action admitted the group."""

@@ -6,8 +6,8 @@ borrowed room puts their queue beyond what it deserves. To evict for that at onc
 that were placed a moment ago, or others of their queue in their stead, and the gangs would take
 turns in evicting one another. So for :data:`SETTLING_S` such pods are no victims of such a gang,
 nor does what they hold count as what their queue holds beyond its share. A gang that comes later
-finds nothing of this, and priority inside a queue goes before it: but for pods for which others
-were evicted. Those would have gone for nothing, and the gang of higher priority had its turn too.
+finds nothing of this. Priority inside a queue goes before it until the planner has
+looked for victims in vain: a gang whose members come late had no turn before that.
 """
 
 from functools import cached_property
@@ -39,15 +39,16 @@ class Settling:
 
     def number(self, gang: Gang) -> int:
         """Of how many pods ``gang`` saw how they got their places; these are the latest ones."""
-        if gang.created <= 0:
-            return 0
-        order, placed = self._lately
-        return len(order) - int(np.searchsorted(placed, gang.created + START_S, side="right"))
+        return self._since_then(gang.created + START_S) if gang.created > 0 else 0
+
+    def refused_before(self, gang: Gang) -> int:
+        """How many pods got their places since no eviction gave ``gang`` room; the latest ones."""
+        return self._since_then(gang.refused_since) if gang.refused_since > 0 else 0
 
     def spared(self, preemptor: Preemptor, rows: Rows) -> Mask:
         """Which pods at ``rows`` are not evicted for ``preemptor``, shape ``(C,)``.
 
-        In its queue those of lower priority are, unless room was made for them while it waited.
+        In its queue those of lower priority are, unless they came since no eviction helped it.
         """
         gang, snapshot = preemptor.gang, self._ledger.snapshot
         number = self.number(gang)
@@ -56,15 +57,17 @@ class Settling:
         spared = np.isin(rows, self._lately[0][-number:])
         if preemptor.action.reclaims:
             return spared
+        refused = self.refused_before(gang)
+        later = np.isin(rows, self._lately[0][len(self._lately[0]) - refused :])
         for at in np.flatnonzero(spared).tolist():
             other = snapshot.gangs.get(snapshot.running.gangs[int(rows[at])])
-            spared[at] = other is not None and other is not gang and self._keeps(other, gang)
+            keeps = other is not None and (bool(later[at]) or other.priority >= gang.priority)
+            spared[at] = keeps and other is not gang
         return spared
 
-    def _keeps(self, other: Gang, gang: Gang) -> bool:
-        """Whether ``gang`` goes not before an ``other`` of its queue that has just got places."""
-        since = max(self._since, gang.created)
-        return other.priority >= gang.priority or other.room_made_at > since
+    def _since_then(self, moment: float) -> int:
+        order, placed = self._lately
+        return len(order) - int(np.searchsorted(placed, moment, side="left"))
 
     def held(self, gang: Gang, queue: QueueName) -> Vector | int:
         """What pods of ``queue`` and below hold that settle for ``gang``, shape ``(R,)``, or 0."""

@@ -208,8 +208,8 @@ class Gang:
     """Not to be planned before this time: its last reservation was never used."""
     collecting_since: float = 0.0
     """When room was first kept for it while it waited (seconds since the epoch); 0: never."""
-    room_made_at: float = 0.0
-    """When the gang last got places that pods were evicted for (seconds of the epoch), or 0."""
+    refused_since: float = 0.0
+    """Since when no eviction gave it room (seconds of the epoch); 0: no eviction was looked for."""
     given_up: bool = False
     """Whether no member is awaited until one comes: room was kept for members that were not made,
     other schedulers bound those that it lacks, or the one pod that owns it is not told or gone."""

@@ -132,7 +132,7 @@ class Crowd:
         self.jobs: dict[str, Job] = {}
         self.members: dict[str, list[Member]] = {}
         self.created: dict[str, float] = {}
-        self.room_made_at: dict[str, float] = {}
+        self.refused_since: dict[str, float] = {}
         self.evictions: list[Eviction] = []
         self.rounds = 0
         self.last: Plan | None = None
@@ -211,6 +211,9 @@ class Crowd:
         """Plan once and carry it all out."""
         decided = self.decide()
         self.rounds += 1
+        for key, refusal in decided.refused.items():
+            if refusal.no_victims:
+                self.refused_since.setdefault(key.partition("/")[2], self.now)
         for placed in decided.placed:
             for place in placed.placements:
                 self._start(place.task, place.node)
@@ -220,7 +223,6 @@ class Crowd:
             self.take(evicts)
             if not evicts.victims:
                 continue
-            self.room_made_at[evicts.preemptor.partition("/")[2]] = self.now
             self.evictions.append(Eviction(self.rounds, evicts, before, self.held()))
         self._check(decided)
         return decided
@@ -283,6 +285,7 @@ class Crowd:
         ]
         assert starts.row is None
         assert not starts.frozen
+        self.refused_since.pop(starts.job.name, None)
         starts.row, starts.started = int(node[1:]), self.now
 
     def _check(self, decided: Plan) -> None:
@@ -329,7 +332,7 @@ class Crowd:
             role_hidden={"": frozen} if frozen else {},
             role_shapes={"": job.shape},
             ends_whole=job.ends_whole,
-            room_made_at=self.room_made_at.get(job.name, 0.0),
+            refused_since=self.refused_since.get(job.name, 0.0),
         )
 
 

@@ -80,12 +80,11 @@ def test_priority_inside_a_queue_goes_before_it() -> None:
     assert len(victims(full(high, *lent(4, started=NOW - 50)))) == 1
 
 
-def test_priority_inside_a_queue_goes_not_before_a_gang_that_pods_were_evicted_for() -> None:
-    pod = {"created": 1.0, "started": NOW - 50}
-    young = running_gang("young", [0, 0], queue="a", pod=pod, room_made_at=NOW - 52)
-    for created, count in ((NOW - 60, 0), (NOW - 51, 2)):
-        high = asks(created=created, queue="a", priority=1)
-        assert len(victims(full(high, young))) == count
+def test_priority_goes_not_before_pods_that_came_after_the_gang_was_refused_for_room() -> None:
+    for refused_since, count in ((NOW - 51, 0), (NOW - 49, 1)):
+        gang = asks(created=NOW - 60, queue="a", priority=1)
+        high = replace(gang, refused_since=refused_since)
+        assert len(victims(full(high, *lent(4, started=NOW - 50)))) == count
 
 
 def test_an_equal_of_the_same_queue_waits() -> None:

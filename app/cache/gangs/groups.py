@@ -80,8 +80,8 @@ class Group:
     yields_until: float = 0.0
     collecting_since: float = 0.0
     """When free room was first kept for it, as it waits for more; 0: never."""
-    room_made_at: float = 0.0
-    """When the group last got places that pods were evicted for; 0: never."""
+    refused_since: float = 0.0
+    """Since when no eviction gave it room; 0: no eviction was looked for."""
     given_up: bool = False
     filled_at: float = 0.0
     foreign: int = 0
@@ -148,7 +148,7 @@ class Group:
     def begin_anew(self) -> None:
         """Forget failures: the group asks for something else than what did not come together."""
         self.cool_down_until, self.failures, self.given_up = 0.0, 0, False
-        self.collecting_since = 0.0
+        self.collecting_since = self.refused_since = 0.0
 
     # --- facts -----------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         reached=group.reached,
         cool_down_until=group.cool_down_until,
         collecting_since=group.collecting_since,
-        room_made_at=group.room_made_at,
+        refused_since=group.refused_since,
         given_up=awaits_nobody(group),
         set_aside=group.set_aside,
         doubtful=group.doubtful,

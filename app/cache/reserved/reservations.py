@@ -101,6 +101,7 @@ class Reservations:
             generation=generation,
             kind=DecisionKind.PLACE if slots else None,
         )
+        group.refused_since = 0.0
         self._registry.changed(group, replan=False)
         if slots:
             for late in [m for m in group.waiting.values() if m.since > now]:

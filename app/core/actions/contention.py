@@ -146,7 +146,7 @@ class _Contest:
         keys = cycle.plugin_keys(gang, tasks)
         waited_enough = cycle.now >= gang.created + cycle.opened.patience(gang)
         votes = waited_enough, cycle.in_play(gang) or _admission(gang)
-        settled = self.settling.number(gang)
+        settled = self.settling.number(gang), self.settling.refused_before(gang)
         return demand.what, demand.members, gang.priority, votes, keys, gang.topology, settled
 
     def _search(self, proof: Proof) -> tuple[NoVictims, ...]:

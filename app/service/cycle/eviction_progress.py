@@ -143,8 +143,6 @@ class EvictionProgress:
         if self.publisher.take(decided, now=now, by=Stimulus.EVICTION, generation=generation):
             if begun.intent.admits:
                 self.cache.decisions.admit(group.key)
-            if begun.intent.victims:
-                self.cache.decisions.make_room(group, now=now)
             self.evictions.on_placed(begun, now=now)
             return
         is_to_come = self.cache.pipelined.bears(self.cache.pipelined.plan(begun.name))

@@ -67,6 +67,7 @@ class Publisher:
         again = self._make_true(plan, token, now)
         self.last_plan.replace(plan)
         self.cache.collect(plan.collected, now=now)
+        self._note_refused_room(plan, now=now)
         self.expiry.give_back_stuck(self.last_plan.refusals, now)
         self.log.generation = plan.generation
         return again
@@ -111,6 +112,13 @@ class Publisher:
             else:
                 self.evictions.begin(each, gang, now=now, generation=plan.generation)
         return again
+
+    def _note_refused_room(self, plan: Plan, *, now: float) -> None:
+        """Remember since when no eviction helps groups: pods that start later are let settle."""
+        for key, refusal in plan.refused.items():
+            group = self.cache.groups.get(key)
+            if group is not None and refusal.no_victims:
+                self.cache.decisions.refuse_room(group, now=now)
 
     def set_aside(self, plan: Plan, snapshot: Snapshot) -> None:
         """Take groups out of planning that no end of other pods helps, if that holds still."""

@@ -258,3 +258,46 @@ async def test_who_is_planned_in_vain_again_and_again_lets_others_go_first(
         await advance(2)
     assert rig.place("second-0") == "n1"
     assert rig.planning.log.stale < 2 * REFUSED_IN_A_ROW
+
+
+# --- evictions that no plan has found -------------------------------------------------------------
+
+PREEMPTS = """
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: predicates
+"""
+
+
+def refused_since(rig: Rig, name: str) -> float:
+    view = rig.cache.registry.view(rig.key(name))
+    assert view is not None
+    return view.refused_since
+
+
+async def test_a_group_knows_since_when_no_eviction_gave_it_room_until_it_has_room() -> None:
+    rig, one = Rig(), make_shape(cpu=1000)
+    rig.parts.configuration.load(PREEMPTS)
+    rig.node("n1", cpu=2000)
+    rig.group("runs", minimum=2)
+    for name in ("runs-0", "runs-1"):
+        rig.pod(name, group="runs", node=NodeName("n1"), phase="Running", shape=one)
+    rig.group("waits", minimum=2)
+    for name in ("waits-0", "waits-1"):
+        rig.pod(name, group="waits", shape=one)
+    with working(rig):
+        await advance(5)
+        assert refused_since(rig, "runs") == 0
+        first = refused_since(rig, "waits")
+        assert first > 0
+        rig.node("n2", cpu=500)
+        await advance(5)
+        assert refused_since(rig, "waits") == first
+        rig.node("n3", "n4", cpu=1000)
+        await advance(5)
+        assert refused_since(rig, "waits") == 0
