@@ -21,6 +21,8 @@ from app.model.reason import Refusal
 from app.service.configuration import policies_of
 from app.service.cycle.simulations import Answer, Question, TooMany, UnknownNode
 from app.wire.errors import DecodeError
+from app.wire.go_yaml import MOST_VALUES
+from app.wire.kubernetes_yaml import NotObjects, documents
 from app.wire.queue_changes import UnknownQueue, changed_queues
 
 _REFUSALS = refusals(
@@ -33,17 +35,20 @@ _REFUSALS = refusals(
         "default": "refused; says why",
     }
 )
+MOST_YAML: Final = 64_000
+"""Characters, about 0.1 s of work; a client reads a larger text and sends ``manifests``."""
 _WORST: Final = (Outcome.RUNS, Outcome.EVICTS, Outcome.WAITS, Outcome.NEVER)
 
 
 class SimulationQuestion(msgspec.Struct, forbid_unknown_fields=True):
-    """``manifests`` come now, in ``namespace`` where they name none.
+    """``manifests``, and those of the text ``yaml``, come now; in ``namespace`` if they name none.
 
     ``set`` changes queues: ``queue/a.capability.cpu`` -> ``8``. ``drain`` names nodes that are
     gone, ``conf`` is the text of another configuration of the scheduler.
     """
 
     manifests: list[Any] = []
+    yaml: str = ""
     namespace: str = "default"
     set: dict[str, str] = {}
     drain: list[str] = []
@@ -126,6 +131,8 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
             said = _read(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadRequest(f"the question cannot be read: {error}") from None
+        if said.yaml:
+            said.manifests += _objects_of(said.yaml)
         viewer = await services.access.tenant(request, said.namespace)
         if viewer.namespace is not None:
             _require_own(said, viewer.namespace)
@@ -145,6 +152,15 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
         return json_for(viewer, told, namespaces=services.cache.namespaces)
 
     return router
+
+
+def _objects_of(text: str) -> list[Any]:
+    if len(text) > MOST_YAML:
+        raise BadRequest(f"yaml: a text of more than {MOST_YAML} characters", status=413)
+    try:
+        return [found for _, found in documents(text, most=MOST_VALUES)]
+    except NotObjects as error:
+        raise BadRequest(f"yaml: {error}") from None
 
 
 def _require_own(said: SimulationQuestion, namespace: str) -> None:

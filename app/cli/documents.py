@@ -4,18 +4,13 @@ What can be known here is refused here, with the file, the document and the fiel
 the API server says.
 """
 
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from app.cli.endings import Code, CommandFailed
-from app.cli.kubernetes_yaml import Loader
-from app.wire import go_yaml
 from app.wire.kinds import Resource
+from app.wire.kubernetes_yaml import NotObjects, documents
 from app.wire.unstructured import Object
 
 STDIN = "-"
@@ -27,12 +22,12 @@ def read(file: str, resource: Resource, *, namespace: str) -> list[Object]:
 
     An object that names no namespace gets ``namespace``.
     """
-    documents = list(_documents(file))
-    if not documents:
+    found = _documents(file)
+    if not found:
         raise _wrong(file, "there is no document in it")
     return [
         _checked(document, f"{file}: document {number}", resource, namespace=namespace)
-        for number, document in documents
+        for number, document in found
     ]
 
 
@@ -50,37 +45,12 @@ def expect_yaml(file: str) -> None:
         raise _wrong(file, "only support yaml file")
 
 
-def _documents(file: str) -> Iterator[tuple[int, Any]]:
+def _documents(file: str) -> list[tuple[int, Any]]:
     """Number and content of each that is not empty; ``List`` objects are taken apart."""
     try:
-        loaded = list(yaml.load_all(text_of(file), Loader))
-    except yaml.YAMLError as error:
-        raise _wrong(file, f"not YAML: {go_yaml.problem(error)}") from error
-    except RecursionError as error:
-        raise _wrong(file, "not YAML: nested too deeply") from error
-    except ValueError as error:
-        raise _wrong(file, "not YAML: a number in it cannot be read") from error
-    for number, document in enumerate(loaded, start=1):
-        _check_json(document, f"{file}: document {number}")
-        if isinstance(document, dict) and document.get("kind") == "List":
-            items = document.get("items") or []
-            if not isinstance(items, list):
-                raise _wrong(f"{file}: document {number}", "items: is no list")
-            yield from ((number, item) for item in items)
-        elif document is not None:
-            yield number, document
-
-
-def _check_json(document: Any, where: str) -> None:
-    """YAML can say more than an API server can be told: circles, sets, bytes, infinity."""
-    try:
-        json.dumps(document, allow_nan=False)
-    except TypeError as error:
-        why = "a set, bytes, or a key that is neither text nor a number"
-        raise _wrong(where, f"cannot be said in JSON: {why}") from error
-    except (ValueError, RecursionError) as error:
-        why = "an infinite number, an object that holds itself, or too many levels"
-        raise _wrong(where, f"cannot be said in JSON: {why}") from error
+        return documents(text_of(file))
+    except NotObjects as error:
+        raise _wrong(file, str(error)) from error
 
 
 def text_of(file: str) -> str:

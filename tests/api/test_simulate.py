@@ -4,9 +4,11 @@ import asyncio
 import copy
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -67,6 +69,40 @@ async def test_a_job_that_fits_runs_and_its_places_are_told() -> None:
     assert not rig.cache.groups
     assert not rig.api.writes
     assert rig.has_reservations() == 0
+
+
+async def test_manifests_may_be_a_text_of_yaml() -> None:
+    text = yaml.safe_dump({"kind": "List", "items": [job("a"), job("b")]})
+    async with stand(cluster()) as at:
+        found = await asked(at, job("c", cpu="1"), yaml=f"{text}\n---\n")
+    assert {each["group"].partition("-")[0] for each in found["asked"]} == {
+        f"default/{name}" for name in "abc"
+    }
+
+
+BOMB = "a: &a [1,2,3,4,5,6,7,8,9]\n" + "".join(
+    f"{one}: &{one} [{', '.join([f'*{two}'] * 9)}]\n" for two, one in pairwise("abcdefgh")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "why"),
+    [
+        ("a: [", 400, "yaml: not YAML: line 1, column 5"),
+        ("kind: List\nitems: 3", 400, "yaml: document 1: items: is no list"),
+        ("a: .inf", 400, "yaml: document 1: cannot be said in JSON"),
+        ("a: &a [*a]", 400, "yaml: there are more than 100000 values"),
+        (BOMB, 400, "yaml: there are more than 100000 values"),
+        ("- " * 5000, 400, "yaml: not YAML: nested too deeply"),
+        ("#" * 64_001, 413, "yaml: a text of more than 64000 characters"),
+    ],
+)
+async def test_a_text_that_is_not_yaml_of_objects_is_refused(
+    text: str, status: int, why: str
+) -> None:
+    async with stand(cluster()) as at:
+        answer = await at.post("/simulate", {"yaml": text})
+    assert (answer.status_code, answer.text[: len(why)]) == (status, why)
 
 
 async def test_a_job_that_is_too_large_for_now_waits_and_says_what_it_lacks() -> None:
