@@ -12,6 +12,7 @@ from app.api.cluster_metrics import ClusterMetrics
 from app.api.debug import debug_router
 from app.api.device_metrics import DeviceMetrics
 from app.api.direct import Direct
+from app.api.eta import eta_router
 from app.api.explain import explain_router
 from app.api.extender import Call, extender_router, over_http
 from app.api.fits import fits_router
@@ -60,6 +61,7 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     health = health_router(services.unready, metrics, notices=services.notices)
     told = (
         explain_router,
+        eta_router,
         preview_router,
         simulate_router,
         fits_router,

@@ -53,7 +53,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         """Why a PodGroup or a pod waits, with numbers. 503 where another replica decides."""
         viewer = await services.access.tenant(request, namespace)
         services.require_lead()
-        key = _key_of(services, namespace, name)
+        key = key_of(services, namespace, name)
         story = explain_group(cache, services.reasons, key, queries=planning.queries)
         if story is None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
@@ -100,7 +100,7 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         """
         viewer = await services.access.tenant(request, namespace)
         services.require_lead()
-        key = _key_of(services, namespace, name)
+        key = key_of(services, namespace, name)
         gang = cache.registry.view(key) if key in cache.registry.pending else None
         if gang is None:
             known = key in cache.groups
@@ -121,7 +121,7 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         """
         viewer = await services.access.tenant(request, namespace)
         services.require_lead()
-        key = _key_of(services, namespace, name)
+        key = key_of(services, namespace, name)
         group = cache.groups.get(key)
         if group is None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
@@ -142,7 +142,8 @@ def _of_tenant(story: Story, namespace: str) -> Story:
     return replace(story, evictions=evictions)
 
 
-def _key_of(services: ExtenderServices, namespace: str, name: str) -> GroupKey:
+def key_of(services: ExtenderServices, namespace: str, name: str) -> GroupKey:
+    """The key of the PodGroup, or of the group of the pod, of that name; it may not be known."""
     key = group_key(namespace, name)
     if key in services.cache.groups:
         return key

@@ -25,6 +25,7 @@ from app.service.cycle.changed_domains import GiveBackTorn
 from app.service.cycle.cool_down import forgive, give_back_unusable
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.equal_pods import EqualPods
+from app.service.cycle.eta.etas import etas_beside
 from app.service.cycle.eviction_progress import EvictionProgress
 from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
@@ -374,13 +375,15 @@ def _planning(
         pace=pace,
         log=log,
     )
+    simulations = Simulations(cache, source, configuration, limits, clock)
     return PlanningParts(
         loop=CycleLoop(cache=cache, limits=limits, pace=pace, leadership=leadership, cycle=cycle),
         cycle=cycle,
         on_demand=on_demand,
         publisher=publisher,
         queries=queries,
-        simulations=Simulations(cache, source, configuration, limits, clock),
+        simulations=simulations,
+        etas=etas_beside(cycle, simulations),
         last_plan=last_plan,
         leadership=leadership,
         pace=pace,

@@ -36,6 +36,8 @@ class Template:
     """As of its pods (:attr:`~app.model.pod.Pod.preempts`), whatever their PriorityClass says."""
     topology: NetworkTopology | None = None
     """The domain that the pods ask for (:attr:`~app.model.pod.Pod.topology`)."""
+    deadline: float = 0.0
+    """As of its pods (:attr:`~app.model.pod.Pod.deadline`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

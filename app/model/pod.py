@@ -134,6 +134,8 @@ class Pod:
     preempted: bool = False
     grace: float = 30.0
     """The seconds that the pod may take to end once it is told to."""
+    deadline: float = 0.0
+    """The seconds after which the pod is ended (``activeDeadlineSeconds``); 0: it is not."""
     after: tuple[PodUid, ...] = ()
     """The members of its group that have to have places before it has one.
 

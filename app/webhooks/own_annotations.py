@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from app.core.gangs import stranded, task_topology
 from app.core.gangs.stranded import STRANDED_ACTION, STRANDED_AFTER
-from app.core.protection.run_time import MINIMUM_RUN_TIME, parse_run_time
+from app.core.protection.run_time import MINIMUM_RUN_TIME, RUN_TIME, parse_run_time
 from app.model.booleans import boolean
 from app.model.workload import (
     AFFINITY,
@@ -56,6 +56,14 @@ def _run_time(given: Mapping[str, str]) -> str:
         parse_run_time(given[MINIMUM_RUN_TIME])
     except ValueError:
         return "write how long pods of the queue are not evicted: 90s, 1h30m or a number of seconds"
+    return ""
+
+
+def _expected(given: Mapping[str, str]) -> str:
+    try:
+        parse_run_time(given[RUN_TIME])
+    except ValueError:
+        return "write how long it will run: 90s, 1h30m or a number of seconds"
     return ""
 
 
@@ -109,6 +117,7 @@ _RULES: Final[Mapping[str, _Rule]] = {
     AFFINITY: _Rule(_GANGS, partial(_task_topology, key=AFFINITY)),
     ANTI_AFFINITY: _Rule(_GANGS, partial(_task_topology, key=ANTI_AFFINITY)),
     TASK_ORDER: _Rule(_GANGS, partial(_task_topology, key=TASK_ORDER)),
+    RUN_TIME: _Rule(_GANGS, _expected),
     STRANDED_AFTER: _Rule(_GANGS, _stranded_after),
     STRANDED_ACTION: _Rule(_GANGS, _stranded_action),
 }

@@ -126,6 +126,7 @@ def test_the_description_names_every_route_once() -> None:
                 *("/audit", "/audit/evictions/{namespace}/{name}"),
                 "/record",
                 "/advice/{namespace}/{name}",
+                *("/eta", "/eta/{namespace}", "/eta/{namespace}/{name}"),
                 "/line/{namespace}/{name}",
                 *("/view", "/view/stream"),
                 *("/ui", "/ui/{file}"),

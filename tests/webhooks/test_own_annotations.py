@@ -11,6 +11,7 @@ from app.wire.unstructured import Object
 from tests.webhooks.objects import ask, group, job, new_queue
 
 AFTER, ACTION = "pumice.sh/stranded-after", "pumice.sh/stranded-action"
+EXPECTED = "pumice.sh/run-time"
 RUN_TIME, OVER = "pumice.sh/minimum-run-time", "pumice.sh/evict-over-capability"
 
 QUEUE, GROUP, JOB = "/queues/validate", "/podgroups/validate", "/jobs/validate"
@@ -29,6 +30,7 @@ def annotated(path: str, said: dict[str, Any], **metadata: Any) -> Object:
         *((QUEUE, {RUN_TIME: value}) for value in ("0", "90", "90s", "1h30m")),
         *((QUEUE, {OVER: value}) for value in ("true", "false")),
         *((path, {AFTER: "10m"}) for path in (GROUP, JOB)),
+        *((path, {EXPECTED: value}) for path in (GROUP, JOB) for value in ("90", "1h30m")),
         *(
             (path, {AFTER: "0s", ACTION: do})
             for path in (GROUP, JOB)
@@ -50,6 +52,7 @@ def test_what_can_be_read_is_accepted_without_a_word(path: str, said: dict[str, 
             for value in ("", "soon", "-5", "-1h", "1.5")
         ),
         *((QUEUE, {OVER: value}, OVER, '"true"') for value in ("", "yes", "restart")),
+        *((path, {EXPECTED: "long"}, EXPECTED, "how long it will run") for path in (GROUP, JOB)),
         *(
             (path, {AFTER: value}, AFTER, "such as 90s or 1h30m")
             for path in (GROUP, JOB)

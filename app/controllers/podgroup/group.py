@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from app.controllers import inherited
 from app.core.gangs.stranded import STRANDED_ACTION, STRANDED_AFTER
+from app.core.protection.run_time import RUN_TIME
 from app.model.amounts import amounts
 from app.model.integers import int64
 from app.wire import quantity
@@ -31,6 +32,7 @@ from app.wire.unstructured import (
 GROUP: Final = "scheduling.k8s.io/group-name"
 QUEUE: Final = "scheduling.volcano.sh/queue-name"
 _OWNED_PREFIX: Final = "volcano.sh/"
+_COPIED: Final = frozenset({STRANDED_AFTER, STRANDED_ACTION, RUN_TIME})
 _MODE: Final = "volcano.sh/network-topology-mode"
 _TIER: Final = "volcano.sh/network-topology-highest-tier"
 _INHERITING: Final = frozenset(
@@ -75,7 +77,7 @@ def group_for(pod: Object, owner: Object | None, *, inherit: bool) -> Object:
     """The PodGroup; ``owner`` is the controller where it could be read. DecodeError: bad requests.
 
     Without ``inherit`` the owner's annotations say nothing; with it, those of ``volcano.sh/`` and
-    what it says of stranded gangs are copied.
+    what it says of stranded gangs and of its run time are copied.
     """
     heard = owner if inherit else None
     least = min_member(heard)
@@ -143,7 +145,7 @@ def _annotations(pod: Object, owner: Object | None) -> dict[str, str]:
 
 
 def _is_copied(annotation: str) -> bool:
-    return annotation.startswith(_OWNED_PREFIX) or annotation in (STRANDED_AFTER, STRANDED_ACTION)
+    return annotation.startswith(_OWNED_PREFIX) or annotation in _COPIED
 
 
 def _topology(said: Mapping[str, str]) -> Object:

@@ -74,13 +74,14 @@ class Start:
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """What happens in one draw, up to the time ``now`` (seconds since the epoch).
+    """What happens in one draw, from ``began`` up to ``now`` (seconds since the epoch).
 
     ``starts`` are in their order. ``ends`` are the times at which gangs that run now end. ``cut``:
     it was stopped before all had happened. ``lasting`` are gangs that have room and whose end is
     not known.
     """
 
+    began: float
     now: float
     starts: dict[GroupKey, Start] = field(default_factory=dict)
     ends: dict[GroupKey, float] = field(default_factory=dict)
@@ -106,6 +107,7 @@ def course_steps(
     policies: Policies,
     expected: Expected,
     *,
+    waiting: Collection[GroupKey],
     wanted: Collection[GroupKey],
     draw: int,
     now: float,
@@ -114,6 +116,7 @@ def course_steps(
 ) -> Steps:
     """What happens from ``now`` on until all gangs ``wanted`` have started, in pieces.
 
+    They are some of those that are ``waiting`` for their minimum.
     ``draw`` tells the run times apart that gangs have in different courses. ``stops`` is asked
     before each cycle.
     """
@@ -125,9 +128,10 @@ def course_steps(
         began=now,
         shapes=shapes,
         stops=stops,
+        waiting=set(waiting),
         left=set(wanted),
         world=Afterwards(snapshot, policies, slots=expected.slots),
-        course=Course(now),
+        course=Course(now, now),
     )
     return taking.steps()
 
@@ -141,7 +145,10 @@ class _Taking:
     began: float
     shapes: ShapeCache
     stops: Callable[[], bool]
+    waiting: set[GroupKey]
+    """Those that have not started."""
     left: set[GroupKey]
+    """Those of them that are asked about."""
     world: Afterwards
     course: Course
     noted: int = 0
@@ -226,8 +233,9 @@ class _Taking:
         key = gang.key
         if key not in self.ends:
             self._expect_end(key, start.at, ran=0.0)
-        if key not in self.left:
+        if key not in self.waiting:
             return
+        self.waiting.discard(key)
         self.left.discard(key)
         causes = self._causes(start.rows, gang) if after else ()
         self.course.starts[key] = Start(start.at, start.rows, causes, start.evicts)

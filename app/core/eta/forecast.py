@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from app.model.snapshot import Snapshot
 
 _LATE: Final = 0.9
 _MOST_LASTING: Final = 5
+_MOST_AHEAD: Final = 100
+_AT_ONCE: Final = 64
+"""Gangs whose ETA is made up between two yields."""
 
 
 class EtaOutcome(StrEnum):
@@ -49,8 +52,8 @@ class Eta:
     It starts by ``p50`` in half of the courses, by ``p90`` in nine of ten (None: in fewer), and not
     before ``beyond`` (None: all was looked at). ``nodes`` (or the ``domain`` that has all of them,
     where the gang asks for one), ``after`` and ``ahead`` are of the median course: the gangs that
-    end before and leave it room, and those that start before it. ``lasting`` are gangs that have
-    room and whose end is not known, ``refusal`` says why it does not start.
+    end before and leave it room, and the last of ``many_ahead`` that start before it. ``lasting``
+    are gangs that have room and whose end is not known, ``refusal`` says why it does not start.
     """
 
     key: GroupKey
@@ -62,6 +65,7 @@ class Eta:
     domain: str = ""
     after: tuple[GroupKey, ...] = ()
     ahead: tuple[GroupKey, ...] = ()
+    many_ahead: int = 0
     evicts: bool = False
     lasting: tuple[GroupKey, ...] = ()
     refusal: Refusal | None = None
@@ -105,6 +109,7 @@ def forecast_steps(
             snapshot,
             policies,
             expected,
+            waiting=waiting,
             wanted=asked,
             draw=number,
             now=now,
@@ -112,11 +117,30 @@ def forecast_steps(
             stops=stops,
         )
         found.append(course)
-    etas = {key: _eta(waiting[key], found, snapshot, now=now) for key in asked}
+    orders = {id(course): _Order.of(course) for course in found}
+    etas: dict[GroupKey, Eta] = {}
+    for number, key in enumerate(asked):
+        etas[key] = _eta(waiting[key], found, orders, snapshot)
+        if number % _AT_ONCE == 0:
+            yield
     return Forecast(now, etas, _median_ends(found), len(found))
 
 
-def _eta(gang: Gang, courses: Sequence[Course], snapshot: Snapshot, *, now: float) -> Eta:
+class _Order(NamedTuple):
+    """The gangs that start in a course, in their order."""
+
+    keys: Sequence[GroupKey]
+    at: Mapping[GroupKey, int]
+
+    @classmethod
+    def of(cls, course: Course) -> "_Order":
+        keys = list(course.starts)
+        return cls(keys, {key: at for at, key in enumerate(keys)})
+
+
+def _eta(
+    gang: Gang, courses: Sequence[Course], orders: Mapping[int, _Order], snapshot: Snapshot
+) -> Eta:
     key, first = gang.key, courses[0]
     if key in first.never and key not in first.starts:
         return Eta(key, EtaOutcome.NEVER, refusal=first.never[key])
@@ -131,17 +155,19 @@ def _eta(gang: Gang, courses: Sequence[Course], snapshot: Snapshot, *, now: floa
     if middle >= len(starts):
         return _not_told(gang, courses, snapshot, beyond=beyond)
     course = starts[middle]
-    start = course.starts[key]
+    start, order = course.starts[key], orders[id(course)]
+    position = order.at[key]
     return Eta(
         key,
-        EtaOutcome.NOW if start.at <= now else EtaOutcome.LATER,
+        EtaOutcome.NOW if start.at <= course.began else EtaOutcome.LATER,
         p50=start.at,
         p90=p90,
         beyond=beyond if p90 is None else None,
         nodes=tuple(snapshot.table.nodes[row].name for row in start.rows),
         domain=_domain(gang, start, snapshot),
         after=start.after,
-        ahead=tuple(_before(course, key)),
+        ahead=tuple(order.keys[max(position - _MOST_AHEAD, 0) : position]),
+        many_ahead=position,
         evicts=start.evicts,
         lasting=tuple(course.lasting[:_MOST_LASTING]) if p90 is None else (),
     )
@@ -157,11 +183,6 @@ def _not_told(
     largest = sorted(course.lasting, key=lambda key: (-snapshot.gangs[key].counts.holding, key))
     lasting = tuple(largest[:_MOST_LASTING])
     return Eta(gang.key, EtaOutcome.UNKNOWN, lasting=lasting, refusal=refusal)
-
-
-def _before(course: Course, key: GroupKey) -> list[GroupKey]:
-    keys = list(course.starts)
-    return keys[: keys.index(key)]
 
 
 def _domain(gang: Gang, start: Start, snapshot: Snapshot) -> str:

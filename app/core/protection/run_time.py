@@ -1,7 +1,10 @@
-"""A pod that has just begun is left alone for a while, where its queue says so.
+"""Run times in annotations: a number of seconds, or a duration such as ``1h30m``.
 
-The time is an annotation of the queue: a number of seconds, or a duration such as ``1h30m``.
+A queue may say for how long its pods are left alone once they have begun, and a gang how long it
+will run.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,8 @@ from app.model.workload import Queue
 Times = NDArray[np.float64]
 
 MINIMUM_RUN_TIME = "pumice.sh/minimum-run-time"
+RUN_TIME = "pumice.sh/run-time"
+"""Annotation of a PodGroup, a job or a pod: how long it will run, as far as its owner knows."""
 
 
 def parse_run_time(text: str) -> float:
@@ -22,6 +27,17 @@ def parse_run_time(text: str) -> float:
     if seconds < 0:
         raise ValueError(f"{text!r} is less than no time")
     return seconds
+
+
+def declared_run_time(annotations: Mapping[str, str]) -> float | None:
+    """How many seconds a gang says that it will run; None where it says nothing readable."""
+    said = annotations.get(RUN_TIME)
+    if said is None:
+        return None
+    try:
+        return parse_run_time(said)
+    except ValueError:
+        return None
 
 
 def minimum_run_time(queue: Queue) -> float:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.service.cycle.allowed_victims import AllowedVictims
 from app.service.cycle.cycle_log import CycleLog
+from app.service.cycle.eta.etas import Etas
 from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
 from app.service.cycle.last_plan import LastPlan
@@ -28,6 +29,7 @@ class PlanningParts:
     publisher: Publisher
     queries: Queries
     simulations: Simulations
+    etas: Etas
     last_plan: LastPlan
     leadership: Leadership
     pace: Pace

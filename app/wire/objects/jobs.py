@@ -123,4 +123,5 @@ def _made(
         priority_class=template.spec.priority_class_name or "",
         preempts=template.spec.preemption_policy != "Never",
         topology=asked_by_pod(said),
+        deadline=float(template.spec.active_deadline_seconds or 0),
     )

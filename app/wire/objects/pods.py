@@ -76,6 +76,7 @@ def decode_pod(text: Bytes) -> Pod:
         refused_for=refused_for,
         preempted=bool(spec.node_name) and _PREEMPTED in bytes(status.conditions),
         grace=_grace(spec),
+        deadline=float(spec.active_deadline_seconds or 0),
     )
 
 

@@ -47,6 +47,7 @@ class SpecJson(Struct, rename="camel", gc=False):
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
     scheduling_gates: list[GateJson] | None = None
     host_network: bool | None = None
     node_selector: Raw = ABSENT
