@@ -1,6 +1,6 @@
 """Why an ETA is another one than before: the difference between two answers, with its cause.
 
-What was said is kept as a :class:`Basis`, and the next answer is compared with that. The first
+What was said is kept as a :class:`Foretold`, and the next answer is compared with that. The first
 cause that applies is told.
 """
 
@@ -34,11 +34,11 @@ class ChangeKind(StrEnum):
     LEFT = "left"
     """Gangs that were to start before it do not any more."""
     ORDER = "order"
-    """None of these: other ends, or the order of the line."""
+    """Other ends are expected, or the order of the line is another one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Basis:
+class Foretold:
     """What an answer was made of; times are seconds since the epoch.
 
     ``ends`` are the ends of the gangs that it waits for, ``ahead`` the gangs that start before it,
@@ -70,8 +70,8 @@ class EtaChange:
 
 
 def change_of(
-    before: Basis,
-    after: Basis,
+    before: Foretold,
+    after: Foretold,
     *,
     ends: Mapping[GroupKey, float],
     began: Callable[[GroupKey], float | None],
@@ -99,7 +99,7 @@ _Began = Callable[[GroupKey], float | None]
 
 
 def _causes(
-    before: Basis, after: Basis, ends: Mapping[GroupKey, float], began: _Began
+    before: Foretold, after: Foretold, ends: Mapping[GroupKey, float], began: _Began
 ) -> Iterator[_Cause]:
     if before.asks != after.asks:
         yield ChangeKind.GANG, (), ()
@@ -113,7 +113,7 @@ def _causes(
 
 
 def _of_delay(
-    before: Basis, after: Basis, ends: Mapping[GroupKey, float], began: _Began
+    before: Foretold, after: Foretold, ends: Mapping[GroupKey, float], began: _Began
 ) -> Iterator[_Cause]:
     yield ChangeKind.NODES_GONE, (), before.nodes - after.nodes
     last = float("inf")
@@ -129,7 +129,7 @@ def _of_delay(
 
 
 def _of_gain(
-    before: Basis, after: Basis, ends: Mapping[GroupKey, float], began: _Began
+    before: Foretold, after: Foretold, ends: Mapping[GroupKey, float], began: _Began
 ) -> Iterator[_Cause]:
     yield ChangeKind.NODES_CAME, (), after.nodes - before.nodes
     early = [

@@ -35,7 +35,7 @@ _CHANGES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeTold:
     """The p50 was ``before`` and is ``after`` that, in seconds since the epoch; ``text``: why."""
 
     at: float
@@ -78,7 +78,7 @@ class GroupEta:
     evicts: bool = False
     courses: int = 0
     reason: Refusal | None = None
-    change: Change | None = None
+    change: ChangeTold | None = None
     error: Errors | None = None
 
 
@@ -180,12 +180,12 @@ class EtaTeller:
             names.append(key if group is None else f"{group.namespace}/{job_of(group)}")
         return _Gangs(tuple(names), others)
 
-    def _change(self, change: EtaChange | None, own: str | None) -> Change | None:
+    def _change(self, change: EtaChange | None, own: str | None) -> ChangeTold | None:
         if change is None:
             return None
         what = self._gangs(change.groups, own).text or ", ".join(change.nodes)
         text = _CHANGES[change.kind].format(what)
-        return Change(change.at, change.before, change.after, change.kind, text)
+        return ChangeTold(change.at, change.before, change.after, change.kind, text)
 
 
 def _text(eta: Eta, now: float, *, after: _Gangs, lasting: _Gangs, refusal: Refusal | None) -> str:

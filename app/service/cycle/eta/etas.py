@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.cache.cluster import ClusterCache
-from app.core.eta.causes import Basis, EtaChange, change_of
+from app.core.eta.causes import Foretold, EtaChange, change_of
 from app.core.eta.course import Expected
 from app.core.eta.forecast import Eta, Forecast, forecast_steps
 from app.core.eta.run_times import RunTime
@@ -60,7 +60,7 @@ class Etas:
     answers: Answers = field(default_factory=Answers)
     _all: tuple[float, Mapping[GroupKey, EtaAnswer]] | None = None
     _single: dict[GroupKey, tuple[float, EtaAnswer]] = field(default_factory=dict)
-    _said: dict[GroupKey, tuple[Basis, EtaChange | None]] = field(default_factory=dict)
+    _said: dict[GroupKey, tuple[Foretold, EtaChange | None]] = field(default_factory=dict)
     _nodes: tuple[NodeTable, frozenset[NodeName]] | None = None
 
     async def of(self, key: GroupKey) -> EtaAnswer | None:
@@ -171,7 +171,7 @@ class Etas:
         """What is different from what was said of the gang before."""
         if eta.p50 is None:
             return None
-        basis = Basis(
+        basis = Foretold(
             asked=found.now,
             p50=eta.p50,
             asks=(gang.uid, gang.queue, gang.priority, gang.min_member, gang.request.tobytes()),
