@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.cache.cluster import ClusterCache
-from app.core.eta.causes import Foretold, EtaChange, change_of
+from app.core.eta.causes import EtaChange, Foretold, change_of
 from app.core.eta.course import Expected
 from app.core.eta.forecast import Eta, Forecast, forecast_steps
 from app.core.eta.run_times import RunTime
