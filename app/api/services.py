@@ -17,6 +17,7 @@ from app.service.cycle.parts import PlanningParts
 from app.service.intake.feed import Feed
 from app.service.ports import AuditTrail
 from app.service.telling.reasons import Reasons
+from app.service.telling.view.history import HistoryKeeper
 from app.service.telling.view.views import Views
 
 
@@ -26,7 +27,7 @@ class ExtenderServices:
 
     ``unready`` lists what readiness waits for (empty: ready); ``audit`` compares the ledger with a
     fresh listing; ``trail`` has the decisions that are kept, ``views`` what readers of the whole
-    state are told.
+    state are told, ``history`` the last hour.
     """
 
     cache: ClusterCache
@@ -40,6 +41,7 @@ class ExtenderServices:
     audit: Callable[[], Awaitable[Audit]]
     trail: AuditTrail
     views: Views
+    history: HistoryKeeper
     unready: Callable[[], Sequence[str]]
     notices: Callable[[], Sequence[str]]
     """What an operator should know though it stops nothing (a refused configuration)."""

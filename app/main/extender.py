@@ -52,6 +52,7 @@ from app.service.intake.http_extender.events import HttpExtenderEvents
 from app.service.intake.http_extender.follower import HttpExtenderFollower
 from app.service.intake.loads import LoadFollower
 from app.service.ports import Clock, WriteError
+from app.service.telling.view.history import HistoryKeeper
 from app.service.telling.view.state import Sources
 from app.service.telling.view.views import Views
 from app.settings.extender import ExtenderSettings
@@ -148,6 +149,7 @@ class ExtenderProcess:
             notices=self._notices,
             clock=clock,
         )
+        self._history = HistoryKeeper(sources)
         self._views = Views(sources, slice_s=settings.limits().slice_s)
         self._informers = Informers(
             kinds,
@@ -281,6 +283,7 @@ class ExtenderProcess:
             self._loads.run(),
             self._answers.run(),
             self._told.run(),
+            self._history.run(),
             ensure_queues(parts.cache, self._ports, tried=self._queues_tried),
         ]
         if settings.scheduler_conf is not None:
@@ -331,6 +334,7 @@ class ExtenderProcess:
             audit=parts.audit,
             trail=self._keeper.reader(),
             views=self._views,
+            history=self._history,
             unready=self._unready,
             notices=self._notices,
             metrics=REGISTRY,

@@ -15,6 +15,7 @@ from app.api.extender import extender_calls
 from app.api.services import ExtenderServices
 from app.model.decision import AuditAnswer, AuditQuestion, Coverage
 from app.service.ports import AuditTrail
+from app.service.telling.view.history import HistoryKeeper
 from app.service.telling.view.state import Sources
 from app.service.telling.view.views import Views
 from app.telemetry.metrics import REGISTRY
@@ -47,12 +48,19 @@ class Stand:
     """A rig and a client; ``waits`` is what readiness waits for, ``app`` what is asked."""
 
     def __init__(
-        self, client: AsyncClient, rig: Rig, *, waits: list[str], views: Views, app: ASGIApp
+        self,
+        client: AsyncClient,
+        rig: Rig,
+        *,
+        waits: list[str],
+        services: ExtenderServices,
+        app: ASGIApp,
     ) -> None:
         self.client = client
         self.rig = rig
         self.waits = waits
-        self.views = views
+        self.views = services.views
+        self.history = services.history
         self.app = app
 
     async def post(self, path: str, body: bytes | Mapping[str, Any]) -> Response:
@@ -100,7 +108,7 @@ async def stand(
     async with AsyncClient(
         transport=transport, base_url="http://extender", headers=headers
     ) as asking:
-        yield Stand(asking, rig, waits=waits, views=services.views, app=app)
+        yield Stand(asking, rig, waits=waits, services=services, app=app)
 
 
 def services_of(
@@ -111,7 +119,7 @@ def services_of(
     trail: AuditTrail | None = None,
 ) -> ExtenderServices:
     """What calls are answered with; ``waits`` is what readiness waits for."""
-    parts = rig.parts
+    parts, views = rig.parts, views_of(rig)
     return ExtenderServices(
         cache=parts.cache,
         planning=parts.planning,
@@ -123,7 +131,8 @@ def services_of(
         feed=parts.feed,
         audit=parts.audit,
         trail=trail or NoTrail(),
-        views=views_of(rig),
+        views=views,
+        history=HistoryKeeper(views.sources),
         unready=lambda: list(waits),
         notices=parts.configuration.notices,
         metrics=REGISTRY,
@@ -133,8 +142,13 @@ def services_of(
 
 def views_of(rig: Rig) -> Views:
     """What readers of the rig's whole state are told."""
+    return Views(sources_of(rig), slice_s=rig.limits.slice_s)
+
+
+def sources_of(rig: Rig) -> Sources:
+    """What views of the rig look at."""
     parts = rig.parts
-    sources = Sources(
+    return Sources(
         cache=parts.cache,
         planning=parts.planning,
         reasons=parts.reasons,
@@ -142,7 +156,6 @@ def views_of(rig: Rig) -> Views:
         notices=parts.configuration.notices,
         clock=rig.clock,
     )
-    return Views(sources, slice_s=rig.limits.slice_s)
 
 
 def args(name: str = "p", *, nodes: Iterable[str] = ("n1",), **pod: Any) -> dict[str, Any]:

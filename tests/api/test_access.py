@@ -370,6 +370,8 @@ ABOUT_BOTH: Final = (
     "/explain/default/low",
     "/audit?job=default/low",
     "/audit/evictions/default/low-0",
+    "/view/jobs/default/high",
+    "/view/jobs/default/low",
 )
 """Paths below which both tenants have a part in what is told."""
 OURS: Final = {

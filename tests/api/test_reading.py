@@ -128,7 +128,8 @@ def test_the_description_names_every_route_once() -> None:
                 "/advice/{namespace}/{name}",
                 *("/eta", "/eta/{namespace}", "/eta/{namespace}/{name}"),
                 "/line/{namespace}/{name}",
-                *("/view", "/view/stream"),
+                *("/view", "/view/stream", "/view/history"),
+                "/view/jobs/{namespace}/{name}",
                 *("/ui", "/ui/{file}"),
                 *(f"/debug/{page}" for page in PAGES),
             }

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from starlette.types import Message
 
 from app.api.access import KNOWN_S, Access, Account, Right
-from app.api.view import BEAT_S, PIECE
+from app.api.live import BEAT_S, PIECE
 from app.model.lease import Lease
 from app.model.pod import GATE
 from app.model.workload import GroupPhase, Namespace, PodGroup
@@ -320,9 +320,9 @@ async def test_a_view_is_made_once_for_all_readers_of_the_same_rights() -> None:
 async def test_nothing_is_followed_without_readers() -> None:
     rig = Rig()
     rig.node("n1")
-    followers = len(rig.planning.cycle.after), len(rig.cache.node_usage.moved)
     async with stand(rig) as at:
         assert at.views.is_at_rest
+        followers = len(rig.planning.cycle.after), len(rig.cache.node_usage.moved)
         async with reading(at):
             await advance(KEPT_S * 3)
             assert not at.views.is_at_rest

@@ -154,6 +154,11 @@ class Audience:
         yield _object(first)[:-1] + b","
         yield self._body
 
+    @property
+    def queues(self) -> frozenset[str] | None:
+        """The queues that are told; None: all of them."""
+        return None if self.readers is None else self._queues
+
     def since(self, generation: int) -> list[Delta] | None:
         """The deltas from that generation on; None: it takes the whole."""
         if generation == self.generation:

@@ -27,6 +27,7 @@ from app.service.telling.view.rows import (
 
 _SINGLE: Final = "Pod"
 _UNOWNED: Final = "PodGroup"
+_BEGUN: Final = (GroupPhase.RUNNING, GroupPhase.UNKNOWN)
 _STARTED: Final = frozenset({Stage.BOUND, Stage.RUNNING, Stage.ENDED})
 
 
@@ -84,11 +85,9 @@ def stage_of(group: Group) -> Stage:
     ended = of[MemberState.SUCCEEDED] + of[MemberState.FAILED]
     if group.phase is GroupPhase.COMPLETED or (ended and ended == len(group.members)):
         return Stage.ENDED
-    if of[MemberState.RUNNING]:
-        return Stage.RUNNING
-    if group.on_nodes:
-        return Stage.BOUND
-    if group.counted.arrivals.at_bind:
+    if group.on_nodes and (group.reached_minimum or group.phase in _BEGUN):
+        return Stage.RUNNING if of[MemberState.RUNNING] else Stage.BOUND
+    if group.on_nodes or group.counted.arrivals.at_bind:
         return Stage.HELD
     if group.has_reservations:
         return Stage.PLANNED

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Final
 
 from app.cache.cluster import ClusterCache
+from app.cache.gangs.groups import Group
 from app.core.figures import queue_figures
 from app.core.ordering import line_positions
 from app.model.ids import GroupKey
@@ -200,6 +201,20 @@ class State:
             resources=shown_resources(facts),
             cluster=cluster_totals(facts, self._jobs.rows.values(), self._jobs.shapes),
         )
+
+
+def row_of(sources: Sources, group: Group) -> JobRow:
+    """The row of one job, for an answer about it alone."""
+    key, planning = group.key, sources.planning
+    lines: dict[GroupKey, PlaceInLine] = {}
+    gang = sources.cache.registry.view(key) if key in sources.cache.registry.pending else None
+    if gang is not None:
+        found = planning.queries.line_position(gang)
+        lines[key] = PlaceInLine(found.position, found.waiting)
+    begun = planning.evictions.of(key)
+    evicting = {key: begun} if begun is not None else {}
+    around = Around(lines, sources.held(), evicting)
+    return job_row(sources.cache, sources.reasons, group, around)
 
 
 def _keyed(rows: Iterable[Row]) -> dict[str, Row]:
