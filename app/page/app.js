@@ -129,7 +129,13 @@ function paintAll() {
 
 function content() {
   if (page.signing !== null) {
-    return { title: "Sign in", body: signin.form(page.signing, signIn, () => { page.signing = null; repaint(); }) };
+    return {
+      title: "Sign in",
+      body: signin.form(page.signing, signIn, () => {
+        page.signing = null;
+        repaint();
+      }),
+    };
   }
   if (page.view === null) return { title: "Loading", body: h("p", null, "Waiting for the server …") };
   const { view, names } = page.route;
@@ -145,7 +151,10 @@ function keyOf({ signing, view, route }) {
 }
 
 function notFound() {
-  return [h("h1", null, "There is no such view"), h("p", null, "The address names none. ", h("a", { href: "#/queues" }, "Go to the queues"))];
+  return [
+    h("h1", null, "There is no such view"),
+    h("p", null, "The address names none. ", h("a", { href: "#/queues" }, "Go to the queues")),
+  ];
 }
 
 function moved() {

@@ -13,22 +13,35 @@ export function decisions(context, at, job) {
     ["Who is ahead in the queue", `line/${at}`, ahead],
     ["Find a change that would let it run", `advice/${at}`, advice],
   ];
-  return h("section", { "aria-label": "Questions about it" },
-    h("div", { class: "actions" }, questions.map(([text, path]) => button(context, text, path))),
+  return h(
+    "section",
+    { "aria-label": "Questions about it" },
+    h(
+      "div",
+      { class: "actions" },
+      questions.map(([text, path]) => button(context, text, path)),
+    ),
     questions.map(([text, path, told]) => answer(context.answers.known(path), text, told)),
   );
 }
 
 function button({ answers }, text, path) {
   const known = answers.known(path);
-  return h("button", { type: "button", disabled: known?.loading ?? false, onclick: () => answers.of(path, 0) }, known?.loading ? `${text} …` : text);
+  return h(
+    "button",
+    { type: "button", disabled: known?.loading ?? false, onclick: () => answers.of(path, 0) },
+    known?.loading ? `${text} …` : text,
+  );
 }
 
 function answer(known, text, told) {
   if (known === null || (known.loading && known.value === null)) return null;
-  return h("section", { class: "card answer", role: "status", "aria-label": text },
+  return h(
+    "section",
+    { class: "card answer", role: "status", "aria-label": text },
     h("h2", null, text),
-    known.error ? h("p", { class: "notice bad" }, known.error.message) : told(known.value));
+    known.error ? h("p", { class: "notice bad" }, known.error.message) : told(known.value),
+  );
 }
 
 function funnels({ funnels: all, network }) {
@@ -38,16 +51,44 @@ function funnels({ funnels: all, network }) {
 
 function funnel({ role, lacking, fit, steps }) {
   const most = Math.max(1, ...steps.map((step) => step.nodes));
-  return h("div", null,
-    h("p", null, role && h("strong", null, `${role}: `), `${count(lacking, "member")} needed, room for ${fit} now.`),
-    h("ol", { class: "funnel" }, steps.map((step) => h("li", null,
-      part(step.nodes, most, `${step.nodes} nodes ${step.text}`), ` ${step.nodes} ${step.text}`))));
+  return h(
+    "div",
+    null,
+    h(
+      "p",
+      null,
+      role && h("strong", null, `${role}: `),
+      `${count(lacking, "member")} needed, room for ${fit} now.`,
+    ),
+    h(
+      "ol",
+      { class: "funnel" },
+      steps.map((step) =>
+        h(
+          "li",
+          null,
+          part(step.nodes, most, `${step.nodes} nodes ${step.text}`),
+          ` ${step.nodes} ${step.text}`,
+        ),
+      ),
+    ),
+  );
 }
 
 function ahead({ queue, position, waiting, ahead: others, decided_by: rule }) {
   return [
-    h("p", null, `Place ${position} of ${waiting} in queue ${queue}. `, rule ? `What decides against the group right before it: ${rule}.` : "It is the first."),
-    others.length > 0 && h("ol", null, others.map((each) => h("li", null, inLine(each)))),
+    h(
+      "p",
+      null,
+      `Place ${position} of ${waiting} in queue ${queue}. `,
+      rule ? `What decides against the group right before it: ${rule}.` : "It is the first.",
+    ),
+    others.length > 0 &&
+      h(
+        "ol",
+        null,
+        others.map((each) => h("li", null, inLine(each))),
+      ),
   ];
 }
 
@@ -58,6 +99,20 @@ function inLine(each) {
 }
 
 function advice({ changes, tried }) {
-  if (changes.length === 0) return h("p", null, tried ? `None of the ${count(tried, "change")} that were tried would let it run now.` : "There is nothing to try for it now.");
-  return [h("p", null, "Each of these was tried by the planner. It would run now if you:"), h("ul", null, changes.map(({ text }) => h("li", null, text)))];
+  if (changes.length === 0)
+    return h(
+      "p",
+      null,
+      tried
+        ? `None of the ${count(tried, "change")} that were tried would let it run now.`
+        : "There is nothing to try for it now.",
+    );
+  return [
+    h("p", null, "Each of these was tried by the planner. It would run now if you:"),
+    h(
+      "ul",
+      null,
+      changes.map(({ text }) => h("li", null, text)),
+    ),
+  ];
 }

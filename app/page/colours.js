@@ -1,5 +1,7 @@
 // One colour for each job or queue that has pods on nodes, the same for all readers.
 
+import { byName } from "./words.js";
+
 const OTHERS = "hsl(210 6% 55%)";
 const OTHER_PODS = "other pods";
 const TURN = 137.508; // degrees: neighbours in the list are far apart on the wheel
@@ -17,9 +19,11 @@ export function colours(nodes, mode) {
     }
   }
   const named = [...found.values()].filter(({ key }) => key !== OTHER_PODS);
-  named.sort((a, b) => a.key.localeCompare(b.key)).forEach((each, index) => {
-    each.colour = `hsl(${(190 + index * TURN) % 360} 55% ${index % 2 ? 58 : 46}%)`;
-  });
+  named
+    .sort((a, b) => byName(a.key, b.key))
+    .forEach((each, index) => {
+      each.colour = `hsl(${(190 + index * TURN) % 360} 55% ${index % 2 ? 58 : 46}%)`;
+    });
   if (found.has(OTHER_PODS)) found.get(OTHER_PODS).colour = OTHERS;
   return found;
 }

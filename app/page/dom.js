@@ -15,7 +15,9 @@ export function h(tag, attributes, ...children) {
 
 /** Several descriptions as one child. */
 function flat(children) {
-  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+  return children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined && child !== false && child !== "");
 }
 
 /** Let the only content of `place` be what `descriptions` say. */
@@ -56,7 +58,11 @@ function paintChildren(parent, wanted, inSvg) {
 
 function fits(node, child) {
   if (typeof child !== "object") return node.nodeType === Node.TEXT_NODE;
-  return node.nodeType === Node.ELEMENT_NODE && node.localName === child.tag.toLowerCase() && node.pumiceKey === child.attributes.key;
+  return (
+    node.nodeType === Node.ELEMENT_NODE &&
+    node.localName === child.tag.toLowerCase() &&
+    node.pumiceKey === child.attributes.key
+  );
 }
 
 function made(child, inSvg) {
@@ -78,7 +84,8 @@ function update(node, child, inSvg) {
   const before = node.pumiceSet ?? {};
   const { key: _key, made: _made, opaque, ...wanted } = child.attributes;
   for (const name of Object.keys(before)) if (!(name in wanted)) set(node, name, null);
-  for (const [name, value] of Object.entries(wanted)) if (before[name] !== value || AS_PROPERTY.has(name)) set(node, name, value);
+  for (const [name, value] of Object.entries(wanted))
+    if (before[name] !== value || AS_PROPERTY.has(name)) set(node, name, value);
   node.pumiceSet = wanted;
   if (!opaque) paintChildren(node, child.children, inSvg || node.namespaceURI === SVG);
   if (wanted.value !== undefined && node.localName === "select") node.value = wanted.value;

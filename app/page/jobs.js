@@ -2,35 +2,58 @@
 
 import { h } from "./dom.js";
 import { link } from "./routes.js";
-import { amounts, count, distance, span } from "./words.js";
+import { amounts, byName, count, distance, span } from "./words.js";
 
 const PAGE = 200;
 const GROUPS = { queue: "queue", owner: "owner", phase: "phase", namespace: "namespace" };
 const STAGES = ["submitted", "enqueued", "planned", "held", "bound", "running", "ended"];
+const GROUP_NAME = /([a-z0-9.-]+\/[a-z0-9.-]*[a-z0-9])/;
 const COLUMNS = ["Job", "Queue", "State", "Members", "Asks for", "Age", "Why, and when"];
 
 export function title() {
   return "Jobs";
 }
 
-export function body({ view, route, choose, now }) {
+export function body(context) {
+  const { view, route, choose } = context;
   const options = route.options;
   const shown = [...view.jobs.values()].filter(wanted(options)).sort(inOrder);
   const most = Number(options.most) || PAGE;
   return [
-    h("div", { class: "top" }, h("h1", null, "Jobs"), h("p", { class: "hint", role: "status" }, summary(view.jobs.size, shown))),
-    view.jobs.size === 0 ? empty(view) : [
-      filter(view, options, choose),
-      shown.length === 0 && h("p", { class: "empty" }, "No job is like that. ", h("a", { href: "#/jobs" }, "Show all jobs")),
-      groups(shown.slice(0, most), options.group).map(([name, rows]) => table(name, rows, now)),
-      shown.length > most && h("button", { type: "button", onclick: () => choose({ most: most + PAGE }) }, `Show more: ${count(shown.length - most, "job is", "jobs are")} not shown`),
-    ],
+    h(
+      "div",
+      { class: "top" },
+      h("h1", null, "Jobs"),
+      h("p", { class: "hint", role: "status" }, summary(view.jobs.size, shown)),
+    ),
+    view.jobs.size === 0
+      ? empty(view)
+      : [
+          filter(view, options, choose),
+          shown.length === 0 &&
+            h("p", { class: "empty" }, "No job is like that. ", h("a", { href: "#/jobs" }, "Show all jobs")),
+          groups(shown.slice(0, most), options.group).map(([name, rows]) => table(name, rows, context)),
+          shown.length > most &&
+            h(
+              "button",
+              { type: "button", onclick: () => choose({ most: most + PAGE }) },
+              `Show more: ${count(shown.length - most, "job is", "jobs are")} not shown`,
+            ),
+        ],
   ];
 }
 
 function empty(view) {
   if (view.role !== "leads") return h("p", { class: "empty" }, "A replica that stands by knows no jobs.");
-  return h("p", { class: "empty" }, "There are no jobs. ", h("code", null, "kubectl apply -f job.yaml"), " or ", h("code", null, "pumice job run"), " submits one; it is shown here at once.");
+  return h(
+    "p",
+    { class: "empty" },
+    "There are no jobs. ",
+    h("code", null, "kubectl apply -f job.yaml"),
+    " or ",
+    h("code", null, "pumice job run"),
+    " submits one; it is shown here at once.",
+  );
 }
 
 function summary(all, shown) {
@@ -39,18 +62,49 @@ function summary(all, shown) {
 }
 
 function filter(view, options, choose) {
-  const queues = [...new Set([...view.jobs.values()].map((job) => job.queue))].sort();
+  const queues = [...new Set([...view.jobs.values()].map((job) => job.queue))].sort(byName);
   const changed = (name) => (event) => choose({ [name]: event.target.value, most: "" });
-  return h("form", { class: "filter", role: "search", "aria-label": "Filter of jobs", onsubmit: (event) => event.preventDefault() },
-    h("label", null, "Text ", h("input", { type: "search", value: options.text ?? "", oninput: changed("text"), placeholder: "name, owner or reason" })),
+  return h(
+    "form",
+    {
+      class: "filter",
+      role: "search",
+      "aria-label": "Filter of jobs",
+      onsubmit: (event) => event.preventDefault(),
+    },
+    h(
+      "label",
+      null,
+      "Text ",
+      h("input", {
+        type: "search",
+        value: options.text ?? "",
+        oninput: changed("text"),
+        placeholder: "name, owner or reason",
+      }),
+    ),
     choice("Queue", options.queue, [["", "all"], ...queues.map((name) => [name, name])], changed("queue")),
-    choice("State", options.stage, [["", "all"], ["waits", "waits"], ...STAGES.map((name) => [name, name])], changed("stage")),
+    choice(
+      "State",
+      options.stage,
+      [["", "all"], ["waits", "waits"], ...STAGES.map((name) => [name, name])],
+      changed("stage"),
+    ),
     choice("Group by", options.group, [["", "nothing"], ...Object.entries(GROUPS)], changed("group")),
   );
 }
 
 function choice(name, value, options, onchange) {
-  return h("label", null, `${name} `, h("select", { value: value ?? "", onchange }, options.map(([key, text]) => h("option", { value: key }, text))));
+  return h(
+    "label",
+    null,
+    `${name} `,
+    h(
+      "select",
+      { value: value ?? "", onchange },
+      options.map(([key, text]) => h("option", { value: key }, text)),
+    ),
+  );
 }
 
 /** Whether a job is wanted by the options of the address. */
@@ -59,6 +113,7 @@ function wanted({ text = "", queue = "", stage = "" }) {
   return (job) => {
     if (queue && job.queue !== queue) return false;
     if (stage === "waits" ? !job.waits : stage && job.stage !== stage) return false;
+    if (words.length === 0) return true;
     const said = `${job.key} ${job.name} ${job.owner} ${job.reason} ${job.cause}`.toLowerCase();
     return words.every((word) => said.includes(word));
   };
@@ -69,7 +124,7 @@ function inOrder(a, b) {
   if (a.waits !== b.waits) return a.waits ? -1 : 1;
   const first = (a.place?.position ?? Infinity) - (b.place?.position ?? Infinity);
   if (a.waits && first) return first;
-  return b.created - a.created || a.key.localeCompare(b.key);
+  return b.created - a.created || byName(a.key, b.key);
 }
 
 function groups(rows, by) {
@@ -79,28 +134,53 @@ function groups(rows, by) {
     const name = job[by] || "none";
     found.set(name, [...(found.get(name) ?? []), job]);
   }
-  return [...found].sort(([a], [b]) => a.localeCompare(b));
+  return [...found].sort(([a], [b]) => byName(a, b));
 }
 
-function table(name, rows, now) {
+function table(name, rows, context) {
   if (rows.length === 0) return null;
-  return h("section", { "aria-label": name || "all jobs" },
+  return h(
+    "section",
+    { "aria-label": name || "all jobs" },
     name && h("h2", null, name, " ", h("span", { class: "hint" }, count(rows.length, "job"))),
-    h("table", { class: "stacks", role: "table", "aria-label": name ? `Jobs of ${name}` : "Jobs" },
-      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, COLUMNS.map((text) => h("th", { scope: "col", role: "columnheader" }, text)))),
-      h("tbody", { role: "rowgroup" }, rows.map((job) => row(job, now)))));
+    h(
+      "table",
+      { class: "stacks", role: "table", "aria-label": name ? `Jobs of ${name}` : "Jobs" },
+      h(
+        "thead",
+        { role: "rowgroup" },
+        h(
+          "tr",
+          { role: "row" },
+          COLUMNS.map((text) => h("th", { scope: "col", role: "columnheader" }, text)),
+        ),
+      ),
+      h(
+        "tbody",
+        { role: "rowgroup" },
+        rows.map((job) => row(job, context)),
+      ),
+    ),
+  );
 }
 
-function row(job, now) {
+function row(job, context) {
   const cell = (column, ...content) => h("td", { role: "cell", "data-column": column }, content);
-  return h("tr", { key: job.key, role: "row" },
-    h("th", { scope: "row", role: "rowheader" }, h("a", { href: address(job) }, job.name), h("span", { class: "hint" }, `${job.namespace} · ${job.kind}`)),
+  return h(
+    "tr",
+    { key: job.key, role: "row" },
+    h(
+      "th",
+      { scope: "row", role: "rowheader" },
+      h("a", { href: address(job) }, job.name),
+      h("span", { class: "hint" }, `${job.namespace} · ${job.kind}`),
+    ),
     cell("Queue", h("a", { href: link("queues", [job.queue]) }, job.queue)),
     cell("State", state(job)),
     cell("Members", members(job)),
     cell("Asks for", amounts(job.asked)),
-    cell("Age", span(now - job.created)),
-    cell("Why, and when", why(job, now)),
+    cell("Age", span(context.now - job.created)),
+    cell("Why, and when", why(job, context)),
   );
 }
 
@@ -111,14 +191,26 @@ export function address(job) {
 
 /** The stage of a job, with a sign that tells waiting from running without colour. */
 export function state(job) {
-  const [sign, kind] = job.outlook === "never" ? ["✕", "bad"] : job.waits ? ["…", "waits"] : job.stage === "running" ? ["▶", "runs"] : ["·", ""];
-  return h("span", { class: `pill ${kind}` }, h("span", { "aria-hidden": "true" }, sign), ` ${job.waits ? "waits, " : ""}${job.stage}`);
+  const [sign, kind] =
+    job.outlook === "never"
+      ? ["✕", "bad"]
+      : job.waits
+        ? ["…", "waits"]
+        : job.stage === "running"
+          ? ["▶", "runs"]
+          : ["·", ""];
+  return h(
+    "span",
+    { class: `pill ${kind}` },
+    h("span", { "aria-hidden": "true" }, sign),
+    ` ${job.waits ? "waits, " : ""}${job.stage}`,
+  );
 }
 
 /** How many of its members are how far: "2 of 3 run". */
 export function members(job) {
   const { total, min, running, bound, succeeded, failed } = job.members;
-  const parts = [`${running} of ${total} run`];
+  const parts = [total ? `${running} of ${total} run` : "no pods yet"];
   if (bound > running) parts.push(`${bound - running} bound`);
   if (succeeded) parts.push(`${succeeded} succeeded`);
   if (failed) parts.push(`${failed} failed`);
@@ -126,14 +218,27 @@ export function members(job) {
   return parts.join(", ");
 }
 
+/** A sentence in which jobs that are named as the scheduler names them become links. */
+export function linked(text, view) {
+  return text.split(GROUP_NAME).map((part) => {
+    const job = view.jobs.get(part);
+    return job === undefined ? part : h("a", { href: address(job) }, job.name);
+  });
+}
+
 /** Why a job waits, its place in line and its estimated start, as sentences. */
-export function why(job, now) {
+export function why(job, { now, view }) {
   if (!job.waits) return null;
   return [
-    h("span", { class: "reason" }, job.reason || "waiting for the next planning cycle"),
+    h(
+      "span",
+      { class: "reason" },
+      job.reason ? linked(job.reason, view) : "waiting for the next planning cycle",
+    ),
     job.outlook === "never" && h("span", { class: "tag bad" }, "not without a change"),
     job.place && h("span", { class: "hint" }, ` Place ${job.place.position} of ${job.place.of} in line.`),
     job.eta && h("span", { class: "hint" }, ` ${job.eta.text || `Expected ${distance(job.eta.at, now)}.`}`),
-    job.evicting > 0 && h("span", { class: "hint" }, ` ${count(job.evicting, "pod is", "pods are")} evicted for it.`),
+    job.evicting > 0 &&
+      h("span", { class: "hint" }, ` ${count(job.evicting, "pod is", "pods are")} evicted for it.`),
   ];
 }

@@ -4,10 +4,13 @@ import { keyOf } from "./colours.js";
 import { percent } from "./words.js";
 
 const GAP = 3;
+const BETWEEN = 12;
 const TITLE = 18;
+const LEAST_TITLE = 60;
+const WIDER = 1.6; // a block is so many times as wide as it is high
 const LARGEST = 34;
 const SMALLEST = 8;
-const MOST_HEIGHT = 1400;
+const MOST_HEIGHT = 1000;
 
 export class NodeMap {
   constructor() {
@@ -45,41 +48,33 @@ export class NodeMap {
   paint() {
     if (!this.canvas?.isConnected || this.shown === null) return;
     const width = this.place.clientWidth;
-    const { height, groups } = this.laidOut(width);
+    const { height, titles } = this.laidOut(width);
     const ratio = devicePixelRatio || 1;
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    this.canvas.setAttribute("aria-label", `Map of ${this.squares.length} nodes. ${this.textOf(this.squares.find((each) => each.node.key === this.shown.chosen))}`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Map of ${this.squares.length} nodes. ${this.textOf(this.squares.find((each) => each.node.key === this.shown.chosen))}`,
+    );
     const pen = this.canvas.getContext("2d");
     pen.scale(ratio, ratio);
     const palette = paletteOf(this.place);
     pen.font = `12px ${palette.font}`;
     pen.fillStyle = palette.soft;
-    for (const { name, y } of groups) pen.fillText(name, 0, y + 12, width);
+    for (const { name, x, y, most } of titles) pen.fillText(cut(pen, name, most), x, y + 12);
     for (const square of this.squares) this.square(pen, square, palette);
   }
 
-  /** Squares as large as there is room for, group below group. */
+  /** Squares as large as there is room for. */
   laidOut(width) {
-    const groups = groupsOf(this.shown.nodes);
+    const areas = areasOf(this.shown.nodes);
     let size = LARGEST;
-    while (size > SMALLEST && heightOf(groups, width, size) > MOST_HEIGHT) size -= 2;
-    const columns = columnsOf(width, size);
-    const step = size + GAP;
-    this.squares = [];
-    this.columns = columns;
-    let y = 0;
-    for (const group of groups) {
-      group.y = y;
-      if (group.name) y += TITLE;
-      group.nodes.forEach((node, index) => {
-        this.squares.push({ node, x: (index % columns) * step, y: y + Math.floor(index / columns) * step, size });
-      });
-      y += Math.ceil(group.nodes.length / columns) * step + GAP;
-    }
-    return { height: Math.max(y, 1), groups };
+    while (size > SMALLEST && layOut(areas, width, size).height > MOST_HEIGHT) size -= 2;
+    const { squares, titles, height } = layOut(areas, width, size);
+    this.squares = squares;
+    return { titles, height };
   }
 
   square(pen, { node, x, y, size }, palette) {
@@ -98,10 +93,11 @@ export class NodeMap {
       filled = from;
     };
     if (mode === "use") fill(node.used[resource] ?? 0, palette.held, false);
-    else for (const each of node.by) {
-      const key = keyOf(each, mode);
-      fill(each.amounts[resource] ?? 0, shades.get(key).colour, marked !== "" && marked !== key);
-    }
+    else
+      for (const each of node.by) {
+        const key = keyOf(each, mode);
+        fill(each.amounts[resource] ?? 0, shades.get(key).colour, marked !== "" && marked !== key);
+      }
     pen.globalAlpha = 1;
     if (node.cordoned) {
       pen.fillStyle = palette.text;
@@ -116,7 +112,9 @@ export class NodeMap {
   }
 
   at({ offsetX, offsetY }) {
-    return this.squares.find(({ x, y, size }) => offsetX >= x && offsetX < x + size && offsetY >= y && offsetY < y + size);
+    return this.squares.find(
+      ({ x, y, size }) => offsetX >= x && offsetX < x + size && offsetY >= y && offsetY < y + size,
+    );
   }
 
   textOf(square) {
@@ -133,33 +131,90 @@ export class NodeMap {
   }
 
   pressed(event) {
-    const away = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns, Home: -Infinity, End: Infinity }[event.key];
-    if (away === undefined) return;
+    const to = STEPS[event.key];
+    if (to === undefined || this.squares.length === 0) return;
     event.preventDefault();
     const now = this.squares.findIndex(({ node }) => node.key === this.shown.chosen);
-    const next = now < 0 ? 0 : Math.min(this.squares.length - 1, Math.max(0, now + away));
+    const next = now < 0 ? 0 : to(this.squares, now);
     this.shown.pick(this.squares[next].node.key);
   }
 }
 
-/** Nodes that come in order, apart by the path of their domains, else by zone. */
-function groupsOf(nodes) {
-  const groups = [];
+/** Where keys lead to from the square `now`. */
+const STEPS = {
+  ArrowLeft: (squares, now) => Math.max(0, now - 1),
+  ArrowRight: (squares, now) => Math.min(squares.length - 1, now + 1),
+  ArrowUp: (squares, now) => nearest(squares, now, (there, here) => there.y < here.y),
+  ArrowDown: (squares, now) => nearest(squares, now, (there, here) => there.y > here.y),
+  Home: () => 0,
+  End: (squares) => squares.length - 1,
+};
+
+/** The square of the next row that is nearest; the same one where there is none. */
+function nearest(squares, now, isBeyond) {
+  const here = squares[now];
+  let [best, least] = [now, Infinity];
+  squares.forEach((there, index) => {
+    if (!isBeyond(there, here)) return;
+    const away = Math.abs(there.y - here.y) * 10 + Math.abs(there.x - here.x);
+    if (away < least) [best, least] = [index, away];
+  });
+  return best;
+}
+
+/** Nodes that come in order, by their lowest domain (or zone), and these by the domains above. */
+function areasOf(nodes) {
+  const areas = [];
   for (const node of nodes) {
-    const name = node.path.join(" / ") || node.zone;
-    if (groups.at(-1)?.name !== name) groups.push({ name, nodes: [] });
-    groups.at(-1).nodes.push(node);
+    const above = node.path.slice(0, -1).join(" / ");
+    const name = node.path.at(-1) ?? node.zone;
+    if (areas.at(-1)?.name !== above) areas.push({ name: above, blocks: [] });
+    const { blocks } = areas.at(-1);
+    if (blocks.at(-1)?.name !== name) blocks.push({ name, nodes: [] });
+    blocks.at(-1).nodes.push(node);
   }
-  return groups;
+  return areas;
 }
 
-function columnsOf(width, size) {
-  return Math.max(1, Math.floor((width + GAP) / (size + GAP)));
+/** Blocks of nodes side by side, area below area: {squares, titles, height} in pixels. */
+function layOut(areas, width, size) {
+  const step = size + GAP;
+  const widest = Math.max(1, Math.floor((width + GAP) / step));
+  const isOne = areas.length === 1 && areas[0].blocks.length === 1;
+  const [squares, titles] = [[], []];
+  let y = 0;
+  for (const area of areas) {
+    if (area.name) titles.push({ name: area.name, x: 0, y, most: width });
+    if (area.name) y += TITLE;
+    let [x, high] = [0, 0];
+    for (const { name, nodes } of area.blocks) {
+      const columns = isOne ? widest : Math.min(widest, Math.ceil(Math.sqrt(nodes.length * WIDER)));
+      const wide = Math.max(columns * step, name ? LEAST_TITLE : 0);
+      if (x > 0 && x + wide > width) [x, y, high] = [0, y + high, 0];
+      const top = y + (name ? TITLE : 0);
+      if (name) titles.push({ name, x, y, most: wide - GAP });
+      nodes.forEach((node, index) => {
+        squares.push({
+          node,
+          size,
+          x: x + (index % columns) * step,
+          y: top + Math.floor(index / columns) * step,
+        });
+      });
+      high = Math.max(high, top - y + Math.ceil(nodes.length / columns) * step + BETWEEN);
+      x += wide + BETWEEN;
+    }
+    y += high;
+  }
+  return { squares, titles, height: Math.max(1, y) };
 }
 
-function heightOf(groups, width, size) {
-  const columns = columnsOf(width, size);
-  return groups.reduce((sum, { nodes }) => sum + TITLE + Math.ceil(nodes.length / columns) * (size + GAP) + GAP, 0);
+/** A name that is not wider than `most`; its end tells more than its beginning. */
+function cut(pen, name, most) {
+  if (pen.measureText(name).width <= most) return name;
+  let rest = name;
+  while (rest && pen.measureText(`…${rest}`).width > most) rest = rest.slice(1);
+  return `…${rest}`;
 }
 
 function cross(pen, x, y, size, colour) {
@@ -176,5 +231,13 @@ function cross(pen, x, y, size, colour) {
 function paletteOf(place) {
   const style = getComputedStyle(place);
   const named = (name) => style.getPropertyValue(`--${name}`).trim();
-  return { text: named("text"), soft: named("soft"), room: named("square"), held: named("held"), bad: named("bad"), focus: named("focus"), font: style.fontFamily };
+  return {
+    text: named("text"),
+    soft: named("soft"),
+    room: named("square"),
+    held: named("held"),
+    bad: named("bad"),
+    focus: named("focus"),
+    font: style.fontFamily,
+  };
 }

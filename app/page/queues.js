@@ -3,7 +3,7 @@
 import { bar, line, said } from "./bars.js";
 import { h } from "./dom.js";
 import { link } from "./routes.js";
-import { amount, count, percent } from "./words.js";
+import { amount, byName, count, percent } from "./words.js";
 
 const HISTORY_S = 15;
 
@@ -16,33 +16,86 @@ export function body(context) {
 }
 
 function all({ view, route, choose, answers, scoped }) {
-  const resource = view.resources.includes(route.options.resource) ? route.options.resource : view.resources[0];
+  const resource = view.resources.includes(route.options.resource)
+    ? route.options.resource
+    : view.resources[0];
   const history = answers.of(scoped("view/history"), HISTORY_S).value;
   const rows = tree(view.queues);
   return [
-    h("div", { class: "top" }, h("h1", null, "Queues"), rows.length > 0 && chooser(view.resources, resource, (chosen) => choose({ resource: chosen }))),
-    rows.length === 0 ? empty(view) : [
-      legend(),
-      h("div", { class: "scrolls" }, h("table", { class: "queues", "aria-label": "Queues" },
-        h("thead", null, h("tr", null, ["Queue", `Held of ${resource}`, "In numbers", "Last hour", "Jobs"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", null, rows.map(({ queue, depth }) => row(queue, depth, resource, history))))),
-    ],
+    h(
+      "div",
+      { class: "top" },
+      h("h1", null, "Queues"),
+      rows.length > 0 && chooser(view.resources, resource, (chosen) => choose({ resource: chosen })),
+    ),
+    rows.length === 0
+      ? empty(view)
+      : [
+          legend(),
+          h(
+            "div",
+            { class: "scrolls" },
+            h(
+              "table",
+              { class: "queues", "aria-label": "Queues" },
+              h(
+                "thead",
+                null,
+                h(
+                  "tr",
+                  null,
+                  ["Queue", `Held of ${resource}`, "In numbers", "Last hour", "Jobs"].map((name) =>
+                    h("th", { scope: "col" }, name),
+                  ),
+                ),
+              ),
+              h(
+                "tbody",
+                null,
+                rows.map(({ queue, depth }) => row(queue, depth, resource, history)),
+              ),
+            ),
+          ),
+        ],
   ];
 }
 
 function empty(view) {
   if (view.role !== "leads") return h("p", { class: "empty" }, "A replica that stands by knows no queues.");
-  return h("p", { class: "empty" }, "There are no queues yet. ", h("code", null, "pumice queue create NAME"), " makes one.");
+  return h(
+    "p",
+    { class: "empty" },
+    "There are no queues yet. ",
+    h("code", null, "pumice queue create NAME"),
+    " makes one.",
+  );
 }
 
 function chooser(resources, chosen, choose) {
-  return h("label", null, "Resource ",
-    h("select", { value: chosen, onchange: (event) => choose(event.target.value) }, resources.map((name) => h("option", { value: name }, name))));
+  return h(
+    "label",
+    null,
+    "Resource ",
+    h(
+      "select",
+      { value: chosen, onchange: (event) => choose(event.target.value) },
+      resources.map((name) => h("option", { value: name }, name)),
+    ),
+  );
 }
 
 function legend() {
-  const entries = [["held", "held"], ["asked", "asked"], ["deserved", "deserved"], ["limit", "limit"]];
-  return h("p", { class: "legend", "aria-hidden": "true" }, entries.map(([kind, text]) => h("span", { class: `key ${kind}` }, text)));
+  const entries = [
+    ["held", "held"],
+    ["asked", "asked"],
+    ["deserved", "deserved"],
+    ["limit", "limit"],
+  ];
+  return h(
+    "p",
+    { class: "legend", "aria-hidden": "true" },
+    entries.map(([kind, text]) => h("span", { class: `key ${kind}` }, text)),
+  );
 }
 
 /** Queues below their parents, by name; one whose parent is not shown stands at the top. */
@@ -54,7 +107,7 @@ export function tree(queues) {
   }
   const found = [];
   const walk = (parent, depth) => {
-    const children = (below.get(parent) ?? []).sort((a, b) => a.name.localeCompare(b.name));
+    const children = (below.get(parent) ?? []).sort((a, b) => byName(a.name, b.name));
     for (const queue of children) {
       found.push({ queue, depth });
       walk(queue.key, depth + 1);
@@ -66,20 +119,34 @@ export function tree(queues) {
 
 function row(queue, depth, resource, history) {
   const figures = of(queue, resource);
-  return h("tr", { key: queue.key },
-    h("th", { scope: "row", style: { "--depth": String(depth) } },
-      h("a", { href: link("queues", [queue.name]) }, queue.name), tags(queue)),
+  return h(
+    "tr",
+    { key: queue.key },
+    h(
+      "th",
+      { scope: "row", style: { "--depth": String(depth) } },
+      h("a", { href: link("queues", [queue.name]) }, queue.name),
+      tags(queue),
+    ),
     h("td", { class: "wide" }, bar(resource, figures)),
     h("td", { class: "numbers" }, numbers(resource, figures)),
     h("td", null, lastHour(queue, resource, history)),
-    h("td", { class: "numbers whole" }, h("a", { href: link("jobs", [], { queue: queue.name }) }, `${queue.running} run, ${queue.waiting} wait`)),
+    h(
+      "td",
+      { class: "numbers whole" },
+      h(
+        "a",
+        { href: link("jobs", [], { queue: queue.name }) },
+        `${queue.running} run, ${queue.waiting} wait`,
+      ),
+    ),
   );
 }
 
 function tags(queue) {
   const told = [];
   if (queue.state !== "Open") told.push(queue.state.toLowerCase());
-  if (queue.overused) told.push("over its share");
+  if (queue.overused) told.push("has all it deserves");
   if (!queue.reclaimable) told.push("not reclaimable");
   return told.map((text) => h("span", { class: "tag" }, text));
 }
@@ -88,16 +155,24 @@ function tags(queue) {
 function of(queue, resource) {
   const known = (amounts) => (amounts === null ? null : (amounts[resource] ?? 0));
   const limit = queue.limit === null ? null : (queue.limit[resource] ?? null);
-  const figures = { held: queue.held[resource] ?? 0, asked: queue.asked[resource] ?? 0, deserved: known(queue.deserved), limit };
+  const figures = {
+    held: queue.held[resource] ?? 0,
+    asked: queue.asked[resource] ?? 0,
+    deserved: known(queue.deserved),
+    limit,
+  };
   return { ...figures, full: Math.max(figures.held, figures.asked, figures.deserved ?? 0, limit ?? 0) };
 }
 
 function numbers(resource, { held, asked, deserved, limit }) {
   const told = (value) => amount(resource, value);
   return [
-    h("strong", null, told(held)), deserved !== null && ` of ${told(deserved)} deserved`,
+    h("strong", null, told(held)),
+    deserved !== null && ` of ${told(deserved)} deserved`,
     deserved > 0 && ` (${percent(held / deserved)})`,
-    h("br"), `asks for ${told(asked)}`, limit !== null && ` · limit ${told(limit)}`,
+    h("br"),
+    `asks for ${told(asked)}`,
+    limit !== null && ` · limit ${told(limit)}`,
   ];
 }
 
@@ -113,7 +188,9 @@ function lastHour(queue, resource, history) {
 
 function evictions(history, queue) {
   const first = history.times[0];
-  return history.events.filter((each) => each.kind === "evicted" && each.queue === queue && each.at >= first).map((each) => each.at);
+  return history.events
+    .filter((each) => each.kind === "evicted" && each.queue === queue && each.at >= first)
+    .map((each) => each.at);
 }
 
 function trend(resource, values) {
@@ -127,18 +204,34 @@ function one(context, name) {
   const { view, answers, scoped } = context;
   const queue = view.queues.get(name);
   const back = h("p", null, h("a", { href: "#/queues" }, "← All queues"));
-  if (queue === undefined) return [back, h("h1", null, `There is no queue ${name}`), h("p", { class: "empty" }, "It may have been deleted, or you may not see it.")];
+  if (queue === undefined)
+    return [
+      back,
+      h("h1", null, `There is no queue ${name}`),
+      h("p", { class: "empty" }, "It may have been deleted, or you may not see it."),
+    ];
   const history = answers.of(scoped("view/history"), HISTORY_S).value;
   return [
     back,
     h("h1", null, `Queue ${queue.name}`),
     h("p", null, tags(queue)),
-    h("dl", { class: "facts" }, facts(queue).map(([term, text]) => h("div", null, h("dt", null, term), h("dd", null, text)))),
+    h(
+      "dl",
+      { class: "facts" },
+      facts(queue).map(([term, text]) => h("div", null, h("dt", null, term), h("dd", null, text))),
+    ),
     legend(),
-    h("div", { class: "cards" }, view.resources.map((resource) => card(queue, resource, history))),
-    h("p", { class: "actions" },
+    h(
+      "div",
+      { class: "cards" },
+      view.resources.map((resource) => card(queue, resource, history)),
+    ),
+    h(
+      "p",
+      { class: "actions" },
       h("a", { href: link("jobs", [], { queue: queue.name }) }, "Its jobs"),
-      h("a", { href: link("try", [], { queue: queue.name }) }, "What if its limit were another?")),
+      h("a", { href: link("try", [], { queue: queue.name }) }, "What if its limit were another?"),
+    ),
   ];
 }
 
@@ -146,14 +239,20 @@ function facts(queue) {
   const parent = queue.parent ? h("a", { href: link("queues", [queue.parent]) }, queue.parent) : "none";
   const share = queue.share === null ? "not known" : percent(queue.share);
   return [
-    ["Parent", parent], ["State", queue.state], ["Weight", queue.weight], ["Priority", queue.priority], ["Share", share],
+    ["Parent", parent],
+    ["State", queue.state],
+    ["Weight", queue.weight],
+    ["Priority", queue.priority],
+    ["Share", share],
     ["Jobs", `${queue.running} run, ${queue.waiting} wait`],
   ];
 }
 
 function card(queue, resource, history) {
   const figures = of(queue, resource);
-  return h("section", { key: resource, class: "card", "aria-label": resource },
+  return h(
+    "section",
+    { key: resource, class: "card", "aria-label": resource },
     h("h2", null, resource),
     bar(resource, figures),
     h("p", { class: "hint" }, said(resource, figures)),

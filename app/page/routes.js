@@ -9,7 +9,9 @@ export function read(hash) {
 
 /** The address of a view; options without a value are left out. */
 export function link(view, names = [], options = {}) {
-  const given = Object.entries(options).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const given = Object.entries(options).filter(
+    ([, value]) => value !== "" && value !== null && value !== undefined,
+  );
   const query = new URLSearchParams(given).toString();
   return `#/${[view, ...names].map(encodeURIComponent).join("/")}${query ? `?${query}` : ""}`;
 }

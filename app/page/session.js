@@ -16,7 +16,13 @@ export function namespaces() {
 /** Remember a token and namespaces; an empty one is forgotten. */
 export function remember({ token: given, namespaces: named }) {
   keep(TOKEN, given.trim());
-  keep(NAMESPACES, named.split(/[\s,]+/).filter(Boolean).join(","));
+  keep(
+    NAMESPACES,
+    named
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .join(","),
+  );
 }
 
 export function forget() {

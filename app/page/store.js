@@ -17,7 +17,8 @@ export function follow(view, delta) {
   view.at = delta.at;
   view.heard = performance.now();
   for (const name of VALUES) if (delta[name] !== undefined) view[name] = delta[name];
-  for (const [list, rows] of Object.entries(delta.changed ?? {})) for (const row of rows) view[list].set(row.key, row);
+  for (const [list, rows] of Object.entries(delta.changed ?? {}))
+    for (const row of rows) view[list].set(row.key, row);
   for (const [list, keys] of Object.entries(delta.gone ?? {})) for (const key of keys) view[list].delete(key);
   return true;
 }

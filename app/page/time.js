@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { address } from "./jobs.js";
 import { table } from "./job.js";
-import { clock, count, distance, span } from "./words.js";
+import { byName, clock, count, distance, span } from "./words.js";
 
 const HISTORY_S = 5;
 const WINDOWS = { 600: "10 min", 1800: "30 min", 3600: "1 hour" };
@@ -19,27 +19,88 @@ export function body({ view, route, choose, answers, scoped, now }) {
   const past = WINDOWS[route.options.past] ? Number(route.options.past) : 3600;
   const { value: history, error } = answers.of(scoped("view/history"), HISTORY_S);
   const events = (history?.events ?? []).filter((each) => each.at >= now - past);
-  const future = [...view.future.values()].sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity) || a.key.localeCompare(b.key));
+  const future = [...view.future.values()].sort(
+    (a, b) => (a.at ?? Infinity) - (b.at ?? Infinity) || byName(a.key, b.key),
+  );
   const axis = axisOf({ now, past, future });
-  const queues = [...new Set([...events, ...future].map((each) => each.queue))].sort();
+  const queues = [...new Set([...events, ...future].map((each) => each.queue))].sort(byName);
   const more = Number(route.options.most) || LISTED;
   return [
-    h("div", { class: "top" }, h("h1", null, "Time axis"),
-      h("label", null, "Past ", h("select", { value: String(past), onchange: (event) => choose({ past: event.target.value }) }, Object.entries(WINDOWS).map(([seconds, text]) => h("option", { value: seconds }, text))))),
+    h(
+      "div",
+      { class: "top" },
+      h("h1", null, "Time axis"),
+      h(
+        "label",
+        null,
+        "Past ",
+        h(
+          "select",
+          { value: String(past), onchange: (event) => choose({ past: event.target.value }) },
+          Object.entries(WINDOWS).map(([seconds, text]) => h("option", { value: seconds }, text)),
+        ),
+      ),
+    ),
     error !== null && h("p", { class: "notice bad" }, error.message),
-    queues.length === 0 ? h("p", { class: "empty" }, "Nothing has started, ended or been evicted in this time, and nothing is planned.") : [
-      h("p", { class: "legend", "aria-hidden": "true" }, Object.entries(SIGNS).map(([kind, sign]) => h("span", { class: `sign ${kind}` }, sign, ` ${kind}`)), h("span", { class: "key plan" }, "planned, or room is kept")),
-      h("div", { class: "axis" }, ticks(axis), queues.map((queue) => lane(queue, events, future, axis))),
-    ],
+    queues.length === 0
+      ? h(
+          "p",
+          { class: "empty" },
+          "Nothing has started, ended or been evicted in this time, and nothing is planned.",
+        )
+      : [
+          h(
+            "p",
+            { class: "legend", "aria-hidden": "true" },
+            Object.entries(SIGNS).map(([kind, sign]) =>
+              h("span", { class: `sign ${kind}` }, sign, ` ${kind}`),
+            ),
+            h("span", { class: "key plan" }, "planned, or room is kept"),
+          ),
+          h(
+            "div",
+            { class: "axis" },
+            ticks(axis),
+            queues.map((queue) => lane(queue, events, future, axis)),
+          ),
+        ],
     h("h2", null, "To come"),
-    future.length === 0 ? h("p", { class: "hint" }, "Nothing is planned now.") : table("To come", ["Job", "What", "Queue", "When"], future.map((each) => ({
-      key: each.key, cells: [name(view, each.job), each.text || each.kind, each.queue, each.at === null ? "time not known" : `${distance(each.at, now)} (${clock(each.at, now)})`],
-    }))),
+    future.length === 0
+      ? h("p", { class: "hint" }, "Nothing is planned now.")
+      : table(
+          "To come",
+          ["Job", "What", "Queue", "When"],
+          future.map((each) => ({
+            key: each.key,
+            cells: [
+              name(view, each.job),
+              each.text || each.kind,
+              each.queue,
+              each.at === null ? "time not known" : `${distance(each.at, now)} (${clock(each.at, now)})`,
+            ],
+          })),
+        ),
     h("h2", null, "What happened"),
-    events.length === 0 ? h("p", { class: "hint" }, "Nothing in this time.") : table("What happened", ["Job", "What", "Queue", "When"], events.slice(-more).reverse().map((each) => ({
-      key: `${each.at} ${each.kind} ${each.job} ${each.pod ?? ""}`, cells: [name(view, each.job, each.name), said(view, each), each.queue, `${distance(each.at, now)} (${clock(each.at, now)})`],
-    }))),
-    events.length > more && h("button", { type: "button", onclick: () => choose({ most: more + LISTED }) }, "Show more"),
+    events.length === 0
+      ? h("p", { class: "hint" }, "Nothing in this time.")
+      : table(
+          "What happened",
+          ["Job", "What", "Queue", "When"],
+          events
+            .slice(-more)
+            .reverse()
+            .map((each) => ({
+              key: `${each.at} ${each.kind} ${each.job} ${each.pod ?? ""}`,
+              cells: [
+                name(view, each.job, each.name),
+                said(view, each),
+                each.queue,
+                `${distance(each.at, now)} (${clock(each.at, now)})`,
+              ],
+            })),
+        ),
+    events.length > more &&
+      h("button", { type: "button", onclick: () => choose({ most: more + LISTED }) }, "Show more"),
   ];
 }
 
@@ -50,23 +111,33 @@ function name(view, key, known = "") {
 
 function said(view, event) {
   const pods = event.pods ? ` (${count(event.pods, "pod")})` : "";
-  if (event.kind !== "evicted") return [`${SIGNS[event.kind] ?? ""} ${event.kind}${pods}`, event.text && `: ${event.text}`];
+  if (event.kind !== "evicted")
+    return [`${SIGNS[event.kind] ?? ""} ${event.kind}${pods}`, event.text && `: ${event.text}`];
   const rule = event.rule ? ` by the rule of ${event.rule}` : "";
-  return [`${SIGNS.evicted} evicted${pods}${rule}`, event.preemptor && [" for ", name(view, event.preemptor)], event.text && `: ${event.text}`];
+  return [
+    `${SIGNS.evicted} evicted${pods}${rule}`,
+    event.preemptor && [" for ", name(view, event.preemptor)],
+    event.text && `: ${event.text}`,
+  ];
 }
 
 /** From when to when, and where now is; the future has at least a quarter of the width. */
 function axisOf({ now, past, future }) {
   const last = Math.max(now + past / 3, ...future.map((each) => (each.at ?? now) + past / 20));
   const from = now - past;
-  return { from, to: last, now, at: (time) => (Math.min(1, Math.max(0, (time - from) / (last - from))) * 100) };
+  return { from, to: last, now, at: (time) => Math.min(1, Math.max(0, (time - from) / (last - from))) * 100 };
 }
 
 function ticks({ from, to, now, at }) {
   const step = (now - from) / 4;
   const times = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, index) => from + step * index);
-  return h("div", { class: "ticks", "aria-hidden": "true" },
-    times.map((time) => h("span", { style: { left: `${at(time)}%` } }, Math.abs(time - now) < 1 ? "now" : label(time - now))));
+  return h(
+    "div",
+    { class: "ticks", "aria-hidden": "true" },
+    times.map((time) =>
+      h("span", { style: { left: `${at(time)}%` } }, Math.abs(time - now) < 1 ? "now" : label(time - now)),
+    ),
+  );
 }
 
 function label(away) {
@@ -76,12 +147,18 @@ function label(away) {
 function lane(queue, events, future, axis) {
   const mine = events.filter((each) => each.queue === queue);
   const coming = future.filter((each) => each.queue === queue);
-  return h("div", { class: "lane", key: queue },
+  return h(
+    "div",
+    { class: "lane", key: queue },
     h("strong", null, queue),
-    h("div", { class: "strip", role: "img", "aria-label": `Queue ${queue}: ${inWords(mine, coming)}` },
+    h(
+      "div",
+      { class: "strip", role: "img", "aria-label": `Queue ${queue}: ${inWords(mine, coming)}` },
       h("span", { class: "now", style: { left: `${axis.at(axis.now)}%` } }),
       plans(coming, axis),
-      marks(mine, axis)));
+      marks(mine, axis),
+    ),
+  );
 }
 
 function inWords(events, future) {
@@ -96,9 +173,20 @@ function marks(events, axis) {
   for (const each of events) {
     const place = Math.round((axis.at(each.at) / 100) * PARTS);
     const key = `${each.kind} ${place}`;
-    found.set(key, { kind: each.kind, left: (place / PARTS) * 100, number: (found.get(key)?.number ?? 0) + 1 });
+    found.set(key, {
+      kind: each.kind,
+      left: (place / PARTS) * 100,
+      number: (found.get(key)?.number ?? 0) + 1,
+    });
   }
-  return [...found.values()].map(({ kind, left, number }) => h("span", { class: `sign ${kind}`, style: { left: `${left}%` } }, SIGNS[kind] ?? "·", number > 1 && String(number)));
+  return [...found.values()].map(({ kind, left, number }) =>
+    h(
+      "span",
+      { class: `sign ${kind}`, style: { left: `${left}%` } },
+      SIGNS[kind] ?? "·",
+      number > 1 && String(number),
+    ),
+  );
 }
 
 /** From now until something starts; without a known time the end is left open. */
@@ -107,7 +195,16 @@ function plans(future, axis) {
     const from = axis.at(Math.max(each.since ?? axis.now, axis.from));
     const to = each.at === null ? 100 : axis.at(each.at);
     const kind = each.at === null ? "plan open" : "plan";
-    const style = { left: `${from}%`, width: `${Math.max(0.5, to - from)}%`, top: `${20 + (index % 2) * 9}px` };
-    return [h("span", { class: kind, style }), each.kind === "expected" && each.at !== null && h("span", { class: "sign expected", style: { left: `${to}%` } }, SIGNS.expected)];
+    const style = {
+      left: `${from}%`,
+      width: `${Math.max(0.5, to - from)}%`,
+      top: `${20 + (index % 2) * 9}px`,
+    };
+    return [
+      h("span", { class: kind, style }),
+      each.kind === "expected" &&
+        each.at !== null &&
+        h("span", { class: "sign expected", style: { left: `${to}%` } }, SIGNS.expected),
+    ];
   });
 }

@@ -3,7 +3,7 @@
 import { Refused } from "./ask.js";
 import { h } from "./dom.js";
 import { fates } from "./fates.js";
-import { amount } from "./words.js";
+import { amount, byName } from "./words.js";
 
 const SETTLED_MS = 500;
 const EXAMPLE = "Paste the YAML of a job, a PodGroup or pods here, as for kubectl apply";
@@ -20,27 +20,52 @@ export function body(context) {
   const { view, route } = context;
   const mayChange = view.viewer.namespaces === null;
   if (route.options.queue && asked.queue === "") asked.queue = route.options.queue;
-  if (!view.queues.has(asked.queue)) asked.queue = [...view.queues.keys()].find((key) => view.queues.get(key).parent) ?? "";
+  if (!view.queues.has(asked.queue))
+    asked.queue = [...view.queues.keys()].find((key) => view.queues.get(key).parent) ?? "";
   if (!view.resources.includes(asked.resource)) asked.resource = view.resources[0];
   return [
     h("h1", null, "What if"),
-    h("p", null, "Put together what would be otherwise. The planner answers as it would decide at this moment. Nothing is changed."),
-    h("form", { class: "try", onsubmit: (event) => { event.preventDefault(); ask(context); } },
+    h(
+      "p",
+      null,
+      "Put together what would be otherwise. The planner answers as it would decide at this moment. Nothing is changed.",
+    ),
+    h(
+      "form",
+      {
+        class: "try",
+        onsubmit: (event) => {
+          event.preventDefault();
+          ask(context);
+        },
+      },
       mayChange && asked.queue !== "" && limit(context),
       mayChange && view.nodes.size > 0 && drain(context),
       paste(context),
-      h("div", { class: "actions" },
-        h("button", { type: "submit", class: "primary", disabled: shown.loading || !isQuestion(view) }, shown.loading ? "Asking …" : "Ask"),
-        h("button", { type: "button", onclick: () => reset(context) }, "Clear")),
+      h(
+        "div",
+        { class: "actions" },
+        h(
+          "button",
+          { type: "submit", class: "primary", disabled: shown.loading || !isQuestion(view) },
+          shown.loading ? "Asking …" : "Ask",
+        ),
+        h("button", { type: "button", onclick: () => reset(context) }, "Clear"),
+      ),
     ),
-    h("div", { "aria-live": "polite" },
+    h(
+      "div",
+      { "aria-live": "polite" },
       shown.refusal && h("p", { class: "notice bad" }, shown.refusal),
-      shown.result && fates(shown.result, view)),
+      shown.result && fates(shown.result, view),
+    ),
   ];
 }
 
 function isQuestion(view) {
-  return asked.text.trim() !== "" || asked.drain.size > 0 || (asked.value !== null && view.queues.has(asked.queue));
+  return (
+    asked.text.trim() !== "" || asked.drain.size > 0 || (asked.value !== null && view.queues.has(asked.queue))
+  );
 }
 
 function reset({ repaint }) {
@@ -69,11 +94,27 @@ function limit(context) {
     clearTimeout(shown.timer);
     shown.timer = setTimeout(() => ask(context), SETTLED_MS);
   };
-  return h("fieldset", null, h("legend", null, "Another limit of a queue"),
-    choice("Queue", asked.queue, [...view.queues.keys()].sort(), choose("queue")),
+  return h(
+    "fieldset",
+    null,
+    h("legend", null, "Another limit of a queue"),
+    choice("Queue", asked.queue, [...view.queues.keys()].sort(byName), choose("queue")),
     choice("Resource", asked.resource, view.resources, choose("resource")),
-    h("label", { class: "wide" }, `Limit: ${told(value)} ${asked.resource}${asked.value === null ? " (as it is)" : `, now ${told(now)}`}`,
-      h("input", { type: "range", min: 0, max: most, step, value: String(value), "aria-valuetext": `${told(value)} ${asked.resource}`, oninput: moved })));
+    h(
+      "label",
+      { class: "wide" },
+      `Limit: ${told(value)} ${asked.resource}${asked.value === null ? " (as it is)" : `, now ${told(now)}`}`,
+      h("input", {
+        type: "range",
+        min: 0,
+        max: most,
+        step,
+        value: String(value),
+        "aria-valuetext": `${told(value)} ${asked.resource}`,
+        oninput: moved,
+      }),
+    ),
+  );
 }
 
 /** From nothing to half as much again as there is, in steps that can be told apart. */
@@ -111,12 +152,54 @@ function drain({ view, repaint }) {
     event.preventDefault();
     add();
   };
-  return h("fieldset", null, h("legend", null, "Nodes that are gone"),
-    h("label", null, "Node ", h("input", { id: "drain", list: "nodes", autocomplete: "off", onkeydown: entered, oninput: (event) => event.target.setCustomValidity("") })),
-    h("datalist", { id: "nodes" }, [...view.nodes.keys()].slice(0, 1000).map((name) => h("option", { value: name }))),
+  return h(
+    "fieldset",
+    null,
+    h("legend", null, "Nodes that are gone"),
+    h(
+      "label",
+      null,
+      "Node ",
+      h("input", {
+        id: "drain",
+        list: "nodes",
+        autocomplete: "off",
+        onkeydown: entered,
+        oninput: (event) => event.target.setCustomValidity(""),
+      }),
+    ),
+    h(
+      "datalist",
+      { id: "nodes" },
+      [...view.nodes.keys()].slice(0, 1000).map((name) => h("option", { value: name })),
+    ),
     h("button", { type: "button", onclick: add }, "Drain it"),
-    asked.drain.size > 0 && h("ul", { class: "chosen" }, [...asked.drain].map((name) => h("li", { key: name }, name, " ",
-      h("button", { type: "button", "aria-label": `Keep ${name}`, onclick: () => { asked.drain.delete(name); repaint(); } }, "keep")))));
+    asked.drain.size > 0 &&
+      h(
+        "ul",
+        { class: "chosen" },
+        [...asked.drain].map((name) =>
+          h(
+            "li",
+            { key: name },
+            name,
+            " ",
+            h(
+              "button",
+              {
+                type: "button",
+                "aria-label": `Keep ${name}`,
+                onclick: () => {
+                  asked.drain.delete(name);
+                  repaint();
+                },
+              },
+              "keep",
+            ),
+          ),
+        ),
+      ),
+  );
 }
 
 // Jobs ------------------------------------------------------------------------------------------
@@ -128,9 +211,35 @@ function paste({ view, repaint }) {
     asked[name] = event.target.value;
     repaint();
   };
-  return h("fieldset", null, h("legend", null, "A job that would come"),
-    h("label", null, "Namespace, where it names none ", own === null ? h("input", { value: asked.namespace, onchange: changed("namespace") }) : h("select", { value: asked.namespace, onchange: changed("namespace") }, own.map((name) => h("option", { value: name }, name)))),
-    h("label", { class: "wide" }, "YAML", h("textarea", { rows: 8, value: asked.text, placeholder: EXAMPLE, spellcheck: "false", oninput: changed("text") })));
+  return h(
+    "fieldset",
+    null,
+    h("legend", null, "A job that would come"),
+    h(
+      "label",
+      null,
+      "Namespace, where it names none ",
+      own === null
+        ? h("input", { value: asked.namespace, onchange: changed("namespace") })
+        : h(
+            "select",
+            { value: asked.namespace, onchange: changed("namespace") },
+            own.map((name) => h("option", { value: name }, name)),
+          ),
+    ),
+    h(
+      "label",
+      { class: "wide" },
+      "YAML",
+      h("textarea", {
+        rows: 8,
+        value: asked.text,
+        placeholder: EXAMPLE,
+        spellcheck: "false",
+        oninput: changed("text"),
+      }),
+    ),
+  );
 }
 
 // The question ----------------------------------------------------------------------------------
@@ -160,5 +269,14 @@ function question() {
 }
 
 function choice(name, value, options, onchange) {
-  return h("label", null, `${name} `, h("select", { value, onchange }, options.map((option) => h("option", { value: option }, option))));
+  return h(
+    "label",
+    null,
+    `${name} `,
+    h(
+      "select",
+      { value, onchange },
+      options.map((option) => h("option", { value: option }, option)),
+    ),
+  );
 }

@@ -1,8 +1,16 @@
 // Amounts, times and states as a reader is told them.
 
+/** Names in the order that people expect: node-2 before node-10. */
+export const byName = new Intl.Collator(undefined, { numeric: true }).compare;
+
 const MILLI = 1000;
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
-const SPANS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+const SPANS = [
+  ["d", 86400],
+  ["h", 3600],
+  ["min", 60],
+  ["s", 1],
+];
 
 /** 90061 → "1 d 1 h": the two largest units of a number of seconds. */
 export function span(seconds) {
@@ -61,10 +69,12 @@ function shortened(value) {
   return String(Number(value.toFixed(digits)));
 }
 
-/** "2 cpu, 4Gi memory": some amounts by resource. */
+/** "2 cpu, 4Gi memory": some amounts by resource; pods are told beside it, if at all. */
 export function amounts(found) {
-  const told = Object.entries(found ?? {}).filter(([, value]) => value > 0);
-  return told.map(([resource, value]) => `${amount(resource, value)}\u00a0${resource}`).join(", ") || "nothing";
+  const told = Object.entries(found ?? {}).filter(([resource, value]) => value > 0 && resource !== "pods");
+  return (
+    told.map(([resource, value]) => `${amount(resource, value)}\u00a0${resource}`).join(", ") || "nothing"
+  );
 }
 
 /** 0.734 → "73 %". */
