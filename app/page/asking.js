@@ -6,8 +6,9 @@ import { link } from "./routes.js";
 import { count } from "./words.js";
 
 /** Three questions as buttons, and the answers of those that were asked. */
-export function decisions(context, at, job) {
+export function decisions(context, job) {
   if (!job.waits) return null;
+  const at = `${encodeURIComponent(job.namespace)}/${encodeURIComponent(job.group)}`;
   const questions = [
     ["How nodes narrow down", `explain/${at}`, funnels],
     ["Who is ahead in the queue", `line/${at}`, ahead],

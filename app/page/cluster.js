@@ -120,24 +120,22 @@ function legend(shades, mode, marked, view, choose) {
   return h(
     "ul",
     { class: "shades", "aria-label": `Colours of ${mode}s` },
-    entries
-      .slice(0, IN_LEGEND)
-      .map(({ key, colour, pods, nodes }) =>
+    entries.slice(0, IN_LEGEND).map(({ key, colour, pods, nodes }) =>
+      h(
+        "li",
+        { key: `shade ${key}` },
         h(
-          "li",
-          { key: `shade ${key}` },
-          h(
-            "button",
-            {
-              type: "button",
-              "aria-pressed": marked === key ? "true" : "false",
-              onclick: () => choose({ mark: marked === key ? "" : key }),
-            },
-            h("span", { class: "swatch", style: { background: colour }, "aria-hidden": "true" }),
-            `${mode === "job" ? (view.jobs.get(key)?.name ?? key) : key}: ${count(pods, "pod")} on ${count(nodes, "node")}`,
-          ),
+          "button",
+          {
+            type: "button",
+            "aria-pressed": marked === key ? "true" : "false",
+            onclick: () => choose({ mark: marked === key ? "" : key }),
+          },
+          h("span", { class: "swatch", style: { background: colour }, "aria-hidden": "true" }),
+          `${mode === "job" ? (view.jobs.get(key)?.name ?? key) : key}: ${count(pods, "pod")} on ${count(nodes, "node")}`,
         ),
       ),
+    ),
     entries.length > IN_LEGEND &&
       h("li", { key: "more", class: "hint" }, `and ${entries.length - IN_LEGEND} more`),
   );

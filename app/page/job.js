@@ -1,6 +1,7 @@
 // One job's story: how far it has come and when, or why not, its members and its evictions.
 
 import { h } from "./dom.js";
+import { etas } from "./etas.js";
 import { address, why } from "./jobs.js";
 import { decisions } from "./asking.js";
 import { link } from "./routes.js";
@@ -22,7 +23,8 @@ export function title(route) {
   return `Job ${route.names[1]}`;
 }
 
-export function body(context) {
+export function body(given) {
+  const context = { ...given, etas: etas(given) };
   const { route, answers, now } = context;
   const [namespace, name] = route.names;
   const at = `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
@@ -43,7 +45,7 @@ export function body(context) {
       : facts(job, now),
     stages(story, now),
     job !== null && job.waits && waits(job, context),
-    job !== null && decisions(context, at, job),
+    job !== null && decisions(context, job),
     members(story, context),
     evictions(story, context),
     steps(story, now),

@@ -1,6 +1,7 @@
 // The jobs: filtered, grouped, each with why it waits and when it may start.
 
 import { h } from "./dom.js";
+import { etas as foretold } from "./etas.js";
 import { link } from "./routes.js";
 import { amounts, byName, count, distance, span } from "./words.js";
 
@@ -14,7 +15,8 @@ export function title() {
   return "Jobs";
 }
 
-export function body(context) {
+export function body(given) {
+  const context = { ...given, etas: foretold(given) };
   const { view, route, choose } = context;
   const options = route.options;
   const shown = [...view.jobs.values()].filter(wanted(options)).sort(inOrder);
@@ -218,17 +220,30 @@ export function members(job) {
   return parts.join(", ");
 }
 
+const lastNames = { view: null, generation: 0, found: new Map() };
+
+/** Jobs by namespace and name, as long as the view is the same. */
+function byNames(view) {
+  if (lastNames.view !== view || lastNames.generation !== view.generation) {
+    const found = new Map([...view.jobs.values()].map((job) => [`${job.namespace}/${job.name}`, job]));
+    Object.assign(lastNames, { view, generation: view.generation, found });
+  }
+  return lastNames.found;
+}
+
 /** A sentence in which jobs that are named as the scheduler names them become links. */
 export function linked(text, view) {
+  const named = byNames(view);
   return text.split(GROUP_NAME).map((part) => {
-    const job = view.jobs.get(part);
+    const job = view.jobs.get(part) ?? named.get(part);
     return job === undefined ? part : h("a", { href: address(job) }, job.name);
   });
 }
 
 /** Why a job waits, its place in line and its estimated start, as sentences. */
-export function why(job, { now, view }) {
+export function why(job, { now, view, etas }) {
   if (!job.waits) return null;
+  const eta = job.eta ?? etas.get(job.key);
   return [
     h(
       "span",
@@ -237,7 +252,13 @@ export function why(job, { now, view }) {
     ),
     job.outlook === "never" && h("span", { class: "tag bad" }, "not without a change"),
     job.place && h("span", { class: "hint" }, ` Place ${job.place.position} of ${job.place.of} in line.`),
-    job.eta && h("span", { class: "hint" }, ` ${job.eta.text || `Expected ${distance(job.eta.at, now)}.`}`),
+    eta &&
+      h(
+        "span",
+        { class: "hint" },
+        " ",
+        eta.text ? linked(eta.text, view) : `Expected ${distance(eta.at, now)}.`,
+      ),
     job.evicting > 0 &&
       h("span", { class: "hint" }, ` ${count(job.evicting, "pod is", "pods are")} evicted for it.`),
   ];

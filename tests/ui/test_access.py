@@ -116,7 +116,7 @@ def test_all_views_are_reached_by_keyboard_alone(page: Tab, site: Site) -> None:
 
 
 def test_a_story_is_opened_and_asked_by_keyboard(page: Tab, site: Site) -> None:
-    site.answers["/line/default/train-3"] = {
+    site.answers["/line/default/train-3-uid"] = {
         "queue": "research",
         "position": 1,
         "waiting": 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,3 +91,32 @@ def test_another_limit_lets_the_job_run(page: Tab, address: str) -> None:
     page.shows("Limit: 6 cpu (as it is)")
     page.choose("Limit", "20000")
     page.shows("Groups that fare otherwise", "now it waits", "runs now")
+
+
+def test_the_story_of_a_job_that_runs_has_all_its_stages(page: Tab, address: str) -> None:
+    page.open(f"{address}#/jobs/default/runs")
+    page.shows("Members (2)", "runs-w-0", "node-0000")
+    assert page.text("li[aria-current=step]").startswith("Running")
+    assert "time not known" not in page.text(".stages")
+
+
+def test_the_story_of_a_job_that_waits_tells_why_and_what_would_help(
+    page: Tab, address: str
+) -> None:
+    page.open(f"{address}#/jobs/default/waits")
+    page.shows("Why it waits", "of 6; held by")
+    for question, answer in {
+        "How nodes narrow down": "How nodes narrow down",
+        "Who is ahead in the queue": "in queue team",
+        "Find a change that would let it run": "It would run now if you",
+    }.items():
+        page.click(question)
+        page.wait(
+            "[...document.querySelectorAll('.answer')]"
+            f".some(it => it.innerText.includes({json.dumps(answer)}))"
+        )
+
+
+def test_the_time_axis_has_the_start(page: Tab, address: str) -> None:
+    page.open(f"{address}#/time")
+    page.shows("▲ started (2 pods)", within_s=30)

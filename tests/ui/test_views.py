@@ -54,6 +54,23 @@ def test_jobs_that_wait_come_first_with_their_reason_and_when_they_start(
     assert names(page)[:2] == ["train-3", "too-large"]
 
 
+def test_when_jobs_start_is_foretold(page: Tab, site: Site) -> None:
+    told = samples.eta(
+        "default/train-3-uid",
+        p50=samples.NOW + 420,
+        text="It starts in 7m to 9m on node-1, after the end of default/train-1.",
+    )
+    never = samples.eta("team-b/too-large-uid", outcome="never", text="Never: too large")
+    site.answers["/eta"] = {"etas": [told, never]}
+    site.whole["jobs"][2]["eta"] = None
+    site.whole["future"] = []
+    for view in ("jobs", "jobs/default/train-3", "time"):
+        page.open(f"{site.url}/ui#/{view}")
+        page.shows("It starts in 7m to 9m on node-1, after the end of")
+        assert "Never: too large" not in page.text()
+    page.shows("in 7 min")
+
+
 def test_the_filter_of_jobs_is_part_of_the_address(page: Tab, site: Site) -> None:
     page.open(f"{site.url}/ui#/jobs")
     page.choose("Queue", "serving")
@@ -117,8 +134,8 @@ def test_a_story_has_its_stages_with_times_its_members_and_its_evictions(
 def test_why_a_job_waits_is_asked_further_on_demand(page: Tab, site: Site) -> None:
     steps = [{"text": "nodes", "nodes": 12}, {"text": "with room for one now", "nodes": 1}]
     funnel = {"role": "w", "lacking": 3, "fit": 1, "steps": steps}
-    site.answers["/explain/default/train-3"] = {"funnels": [funnel], "network": ""}
-    site.answers["/advice/default/train-3"] = {
+    site.answers["/explain/default/train-3-uid"] = {"funnels": [funnel], "network": ""}
+    site.answers["/advice/default/train-3-uid"] = {
         "changes": [{"kind": "limit", "text": "raise the limit of queue research to cpu 23"}],
         "tried": 4,
         "complete": True,
@@ -130,7 +147,7 @@ def test_why_a_job_waits_is_asked_further_on_demand(page: Tab, site: Site) -> No
     page.click("Find a change that would let it run")
     page.shows("raise the limit of queue research to cpu 23")
     page.click("Who is ahead in the queue")
-    page.shows("nothing is known of /line/default/train-3")
+    page.shows("nothing is known of /line/default/train-3-uid")
 
 
 def test_the_story_of_an_unknown_job_says_so(page: Tab, site: Site) -> None:
