@@ -13,6 +13,7 @@ from app.cli.commands import (
     AllNamespaces,
     Command,
     Context,
+    ExtenderUrl,
     JobName,
     Kubeconfig,
     Master,
@@ -111,12 +112,13 @@ def list_jobs(
     scheduler: OfScheduler = "",
     all_namespaces: AllNamespaces = False,
     selector: Selector = "",
+    extender_url: ExtenderUrl = "",
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",
 ) -> None:
-    """List jobs."""
+    """List jobs; with -o wide, and an address of the extender, with their ETAs."""
     with failing_to("list job"):
         chosen = Choice(
             namespace=namespace,
@@ -124,6 +126,7 @@ def list_jobs(
             queue=queue,
             scheduler=scheduler,
             selector=selector,
+            extender_url=extender_url,
         )
         job_actions.show_all(Where(kubeconfig, master, context), chosen, form=form)
 

@@ -1,13 +1,13 @@
 """What can be done with jobs, whatever the command is called and however its flags are spelled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import typer
 
-from app.cli import job_rows, job_view, orders, output
+from app.cli import eta, job_rows, job_view, orders, output
 from app.cli.cluster import Cluster, Where, ask, namespace_for, warn
 from app.cli.each import each
 from app.cli.endings import Code, CommandFailed
@@ -32,13 +32,17 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which jobs to list; empty: any. Without a namespace those of the usual one."""
+    """Which jobs to list; empty: any. Without a namespace those of the usual one.
+
+    The extender tells their ETAs, where its address is known.
+    """
 
     namespace: str | None = None
     all_namespaces: bool = False
     queue: str = ""
     scheduler: str = ""
     selector: str = ""
+    extender_url: str = ""
 
 
 def key_for(
@@ -82,9 +86,21 @@ def show_all(where: Where, choice: Choice, *, form: output.Form) -> None:
     )
 
     def table(items: Sequence[Object], wide: bool) -> str:
-        return job_rows.rows(items, wide=wide, all_namespaces=not space)
+        etas = _etas(choice.extender_url, namespace=space) if wide else None
+        return job_rows.rows(items, wide=wide, all_namespaces=not space, etas=etas)
 
     typer.echo(output.listed(chosen, form=form, resource=JOBS, table=table), nl=False)
+
+
+def _etas(url: str, *, namespace: str) -> Mapping[str, str] | None:
+    """The ETAs of jobs that wait, by job; None, and a warning, where the extender does not tell."""
+    if not url:
+        return None
+    try:
+        return eta.by_job(url.rstrip("/"), namespace=namespace)
+    except CommandFailed as failure:
+        warn(f"the column ETA is left out: {failure}")
+        return None
 
 
 def describe(where: Where, key: Key, *, form: output.Form, conditions: bool = True) -> None:

@@ -1,6 +1,6 @@
 """Jobs as lines of a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.cli.moments import day
@@ -48,10 +48,23 @@ _WIDE = (
 )
 
 
-def rows(jobs: Sequence[Object], *, wide: bool = False, all_namespaces: bool = False) -> str:
-    """The table of ``job list``."""
+def rows(
+    jobs: Sequence[Object],
+    *,
+    wide: bool = False,
+    all_namespaces: bool = False,
+    etas: Mapping[str, str] | None = None,
+) -> str:
+    """The table of ``job list``; ``etas`` by ``namespace/name``, None: they are not known."""
     columns = (_NAMESPACE, *_COLUMNS) if all_namespaces else _COLUMNS
-    return table(extended(columns, _WIDE) if wide else columns, jobs)
+    if not wide:
+        return table(columns, jobs)
+    more = _WIDE if etas is None else (*_WIDE, _eta(etas))
+    return table(extended(columns, more), jobs)
+
+
+def _eta(etas: Mapping[str, str]) -> Column:
+    return fitted("ETA", lambda job: etas.get(f"{namespace(job)}/{name(job)}", NONE), gap=_GAP)
 
 
 def matching(

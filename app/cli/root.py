@@ -9,6 +9,7 @@ from app.cli import (
     check_eviction,
     controllers,
     crds,
+    eta,
     explain,
     extender,
     fits,
@@ -58,6 +59,7 @@ for name, commands in vcctl.GROUPS.items():
     app.add_typer(commands, name=name)
 app.add_typer(top.app, name="top")
 app.command("explain", cls=Command)(explain.explain)
+app.command("eta", cls=Command)(eta.eta)
 app.command("share", cls=Command)(share.share)
 app.command("priority", cls=Command)(priority.priority)
 app.command("fits", cls=Command)(fits.fits)

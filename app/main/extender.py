@@ -30,6 +30,7 @@ from app.kube.unusable import why
 from app.kube.writer import ClusterWriter
 from app.main.adapters.audit_keeper import AuditKeeper
 from app.main.adapters.http_extender import HttpExtenderClient
+from app.main.adapters.learned_file import LearnedKeeper
 from app.main.adapters.load_reader import LoadReaders
 from app.main.adapters.reviews import ClusterReviews
 from app.main.adapters.slots_here import SlotsHere
@@ -129,6 +130,9 @@ class ExtenderProcess:
             clock=clock,
         )
         cache.decisions.trail.keeper = self._keeper.keep
+        self._learned = LearnedKeeper(
+            self._parts.planning.etas, settings.audit_dir, self._keeper.has_folder
+        )
         self._parts.planning.cycle.input.ring.size = settings.record_size * MIB
         self._loads = LoadFollower(
             cache,
@@ -284,6 +288,7 @@ class ExtenderProcess:
             self._answers.run(),
             self._told.run(),
             self._history.run(),
+            self._learned.run(),
             ensure_queues(parts.cache, self._ports, tried=self._queues_tried),
         ]
         if settings.scheduler_conf is not None:

@@ -78,6 +78,11 @@ class AuditFiles:
         if self._file is None:
             self._begin()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether no other process may write to the folder."""
+        return self._lock is not None
+
     def write(self, rows: Sequence[Row], certificates: Iterable[tuple[str, bytes]]) -> None:
         """Keep decisions, given without their numbers, and certificates of plans; all or none."""
         assert self._file is not None

@@ -89,6 +89,10 @@ class AuditKeeper:
         if self._thread.ident is not None:
             self._thread.join(timeout=10.0)
 
+    def has_folder(self) -> bool:
+        """Whether this process has its folder to itself."""
+        return self._files is not None and self._files.is_held
+
     def notices(self) -> tuple[str, ...]:
         """What an operator should know."""
         told = []
