@@ -183,15 +183,30 @@ class Access:
 
 
 def is_nearby(request: Request) -> bool:
-    """Whether the request came over loopback: from the same machine or pod, or port-forward."""
-    if request.client is None:
+    """Whether the request came over loopback: from the same machine or pod, or port-forward.
+
+    One for another name than ``localhost`` is none: a page of another site may let a name of its
+    own mean this machine, and have the browser of an operator ask for it.
+    """
+    if request.client is None or not _is_of_no_site(request.headers.get("host", "")):
         return False
+    address = _address(request.client.host)
+    return address is not None and address.is_loopback
+
+
+def _is_of_no_site(host: str) -> bool:
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    is_local = name in ("", "localhost") or name.endswith(".localhost")
+    return is_local or _address(name) is not None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address as text tells it, that of IPv4 where it is one; None: it is none."""
     try:
-        address = ipaddress.ip_address(request.client.host)
+        address = ipaddress.ip_address(text)
     except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _token_of(headers: Mapping[str, str]) -> str:

@@ -106,7 +106,7 @@ async def stand(
     transport = ASGITransport(app, client=(client, 1))
     headers = {"authorization": f"Bearer {token}"} if token else {}
     async with AsyncClient(
-        transport=transport, base_url="http://extender", headers=headers
+        transport=transport, base_url="http://localhost", headers=headers
     ) as asking:
         yield Stand(asking, rig, waits=waits, services=services, app=app)
 

@@ -124,6 +124,16 @@ async def test_readers_on_the_machine_itself_show_no_token() -> None:
             assert (await at.get("/debug/plan")).status_code == 200
 
 
+async def test_a_site_whose_name_means_this_machine_is_not_nearby() -> None:
+    async with asked_by("", address="127.0.0.1") as at:
+        for host in ("evil.example", "evil.example:8890", "localhost.evil.example"):
+            answer = await at.client.get("/debug/plan", headers={"host": host})
+            assert answer.status_code == 401, host
+        for host in ("localhost:8890", "127.0.0.1:8890", "[::1]:8890", "10.0.0.1", "a.localhost"):
+            answer = await at.client.get("/debug/plan", headers={"host": host})
+            assert answer.status_code == 200, host
+
+
 @pytest.mark.parametrize("reading", [True, False], ids=["second port", "first port"])
 async def test_all_but_slots_metrics_and_health_want_a_token_from_elsewhere(reading: bool) -> None:
     rig = Rig()
