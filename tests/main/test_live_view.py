@@ -56,7 +56,7 @@ def stalled(process: Extender) -> Iterator[socket.socket]:
     with socket.socket() as taker:
         taker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         taker.connect((address.hostname, address.port))
-        taker.sendall(b"GET /view/stream HTTP/1.1\r\nHost: extender\r\n\r\n")
+        taker.sendall(b"GET /view/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
         yield taker
 
 
