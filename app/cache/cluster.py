@@ -30,6 +30,7 @@ from app.cache.reserved.losses import Losses
 from app.cache.reserved.pipelined import Pipelined
 from app.cache.reserved.reservations import Reservations
 from app.cache.reserved.shortages import Shortages
+from app.model.device_claims import CountedClaims
 from app.model.device_families import DeviceConfig, DeviceSetting
 from app.model.disruption import DisruptionBudget
 from app.model.http_extender import NOT_ASKED, HttpExtenderFacts
@@ -58,6 +59,8 @@ class ClusterCache:
 
     http_extender: HttpExtenderFacts = NOT_ASKED
     """What the server of the plugin ``extender`` has answered."""
+    bind_timeout_s: float | None = None
+    """How long the configuration lets kube-scheduler bind volumes; None: it does not say."""
 
     def __init__(
         self,
@@ -240,6 +243,11 @@ class ClusterCache:
             self.pods.set_pod(pod, now=self._clock())
         if self.devices.set_setting(setting):
             self._follow_devices()
+            self._look_again()
+
+    def set_counted_claims(self, counted: CountedClaims) -> None:
+        """Take over what the plugin ``capacity`` is told of claims."""
+        if self.device_claims.set_counted(counted):
             self._look_again()
 
     def set_device_config(self, config: DeviceConfig) -> None:

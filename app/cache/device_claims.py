@@ -1,40 +1,35 @@
 """The devices that pods of ours claim, and which pod its queue is charged for them.
 
 A claim that is made of a template is one pod's, and counts as the template says until it is there.
-A claim that pods name is charged to one of them, as each of them has the same devices: in each
-queue to one that has a place, and where none has one to the first member of each group. The other
-members of such a group get places after that member only, so no queue gets devices uncharged.
+A claim that pods name is charged to some of them (:mod:`app.cache.shared_claims`). Where that is
+the first member of a group, its other members get places after that member only, so no queue gets
+devices uncharged.
 
 What pods ask for is thus not in their manifests alone: it changes with claims and templates, and
 pods change with it as if they had been seen anew.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from app.cache.gangs.members import PLACED_KINDS, Member, MemberState
+from app.cache.gangs.members import Member
 from app.cache.gangs.registry import Registry
 from app.cache.nodes.device_pools import DevicePools
+from app.cache.shared_claims import SharedClaims
 from app.model.amounts import Amounts, amounts
-from app.model.device_claims import ClaimTemplate, DeviceClaim, amounts_of, expressions_of
+from app.model.device_claims import (
+    ClaimTemplate,
+    CountedClaims,
+    DeviceClaim,
+    amounts_of,
+    expressions_of,
+)
 from app.model.device_slices import ClaimedDevices, DeviceSlice, PodWithClaims
-from app.model.ids import NO_NODE, NO_POD, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import NO_NODE, NO_POD, NodeName, PodUid
 from app.model.job import JobTemplate, Template
 from app.model.node import DeviceClass
 from app.model.pod import TERMINAL, Pod
 from app.model.shape import PodClaim, PodClaims, PodShape
-
-_WAITING = (MemberState.WAITING, MemberState.GATED)
-
-
-@dataclass(slots=True, eq=False)
-class _Shared:
-    """A claim that pods name: these pods, and those of them that are charged for it."""
-
-    users: dict[PodUid, None] = field(default_factory=dict)
-    charged: frozenset[PodUid] = frozenset()
-    before: Mapping[GroupKey, PodUid] = field(default_factory=dict)
-    """By group: the member that has to have a place before the others."""
 
 
 class DeviceClaims:
@@ -62,7 +57,7 @@ class DeviceClaims:
         self._pods: dict[PodUid, Pod] = {}
         """Pods of ours with claims, as their manifests have them."""
         self._of_template: dict[str, dict[PodUid, None]] = {}
-        self._shared: dict[str, _Shared] = {}
+        self._shared = SharedClaims(registry, members)
         self._made: dict[tuple[PodUid, str], str] = {}
         """Pod and entry -> the claim that was made for it."""
         self._jobs: dict[str, JobTemplate] = {}
@@ -71,6 +66,7 @@ class DeviceClaims:
         self._offered: dict[str, int] = {}
         """What there is of each class; empty: no ResourceSlices are known."""
         self._is_offer_old = False
+        self._counted = CountedClaims()
         self._users: dict[str, frozenset[PodUid]] | None = None
         """By claim: the pods that its status names; None: what is known has changed since."""
         self._having: frozenset[PodUid] = frozenset()
@@ -100,6 +96,14 @@ class DeviceClaims:
         """Forget a ResourceSlice. Reservations stay: kube-scheduler refuses what it has not."""
         if self.pools.drop_slice(name):
             self._devices_changed()
+
+    def set_counted(self, counted: CountedClaims) -> bool:
+        """Count of claims what ``counted`` says; returns whether that is another part of them."""
+        if counted == self._counted:
+            return False
+        self._counted = counted
+        self._count_anew()
+        return True
 
     def _devices_changed(self) -> None:
         """Let gangs be planned anew: there may be devices that there were not."""
@@ -171,8 +175,7 @@ class DeviceClaims:
         for each in claims.each:
             if each.template:
                 self._of_template.setdefault(_key(claims, each.template), {})[pod.uid] = None
-        for key in claims.shared:
-            self._shared.setdefault(key, _Shared()).users[pod.uid] = None
+        self._shared.join(pod, claims.shared)
         return self._asking(pod, claims)
 
     def drop_pod(self, uid: PodUid) -> None:
@@ -185,10 +188,7 @@ class DeviceClaims:
             del self._of_template[key][uid]
             if not self._of_template[key]:
                 del self._of_template[key]
-        for key in set(claims.shared):
-            del self._shared[key].users[uid]
-            if not self._shared[key].users:
-                del self._shared[key]
+        self._shared.leave(uid)
 
     def facts(self, foreign: Mapping[PodUid, Pod]) -> ClaimedDevices | None:
         """What is known of devices and claims; None: no pod claims any, or no claims are served.
@@ -277,13 +277,7 @@ class DeviceClaims:
         """
         if self._is_offer_old:
             self._count_offer()
-        changed: dict[PodUid, None] = {}
-        for shared in self._shared.values():
-            charged, before = self._charged(shared)
-            if (charged, before) != (shared.charged, shared.before):
-                shared.charged, shared.before = charged, before
-                changed |= shared.users
-        self._look_again(changed)
+        self._look_again(self._shared.settle())
         return self._offered
 
     def _count_offer(self) -> None:
@@ -293,34 +287,18 @@ class DeviceClaims:
         offered = self.pools.offered(classes) if self.pools.slices else {}
         if offered != self._offered:
             self._offered = offered
-            self._look_again(self._pods)
-            for job in self._jobs.values():
-                self._registry.set_template(job.uid, self._roles(job))
+            self._count_anew()
 
-    def _charged(self, shared: _Shared) -> tuple[frozenset[PodUid], dict[GroupKey, PodUid]]:
-        by_queue: dict[QueueName, list[Member]] = {}
-        for uid in shared.users:
-            member = self._members.get(uid)
-            if member is not None:
-                queue = self._registry.groups[member.group].queue
-                by_queue.setdefault(queue, []).append(member)
-        charged: set[PodUid] = set()
-        before: dict[GroupKey, PodUid] = {}
-        for members in by_queue.values():
-            holders = [each for each in members if each.kind not in _WAITING]
-            if holders:
-                charged.add(min(holders, key=lambda each: _rank(each, shared.charged)).pod.uid)
-                continue
-            for each in sorted(members, key=lambda one: _rank(one, frozenset())):
-                before.setdefault(each.group, each.pod.uid)
-            charged.update(before[each.group] for each in members)
-        return frozenset(charged), before
+    def _count_anew(self) -> None:
+        self._look_again(self._pods)
+        for job in self._jobs.values():
+            self._registry.set_template(job.uid, self._roles(job))
 
     def _asking(self, pod: Pod, claims: PodClaims) -> Pod:
         found: dict[str, int] = {}
         after: list[PodUid] = []
         for each in claims.each:
-            shared = self._shared.get(_key(claims, each.claim)) if each.claim else None
+            shared = self._shared.each.get(_key(claims, each.claim)) if each.claim else None
             if shared is None or pod.uid in shared.charged:
                 for name, amount in self._amounts(claims, each, pod.uid):
                     found[name] = found.get(name, 0) + amount
@@ -333,10 +311,13 @@ class DeviceClaims:
         made = self._made.get((uid, each.entry)) if each.template else _key(claims, each.claim)
         claim = self.claims.get(made) if made is not None else None
         if claim is not None and claim.allocation is not None:
-            return amounts_of(claim.spec, claim.allocation)
+            return self._counted.of(amounts_of(claim.spec, claim.allocation))
         asking = claim or self.templates.get(_key(claims, each.template))
         most = amounts_of(asking.spec, None) if asking is not None else ()
-        return tuple((name, min(amount, self._offered.get(name, amount))) for name, amount in most)
+        counted = self._counted.of(most)
+        return tuple(
+            (name, min(amount, self._offered.get(name, amount))) for name, amount in counted
+        )
 
     def _with(self, shape: PodShape, more: Mapping[str, int]) -> PodShape:
         """Equal pods have one shape: it is looked up, not made for each of them."""
@@ -368,8 +349,7 @@ class DeviceClaims:
         return roles
 
     def _claim_changed(self, claim: DeviceClaim) -> None:
-        shared = self._shared.get(claim.key)
-        users = list(shared.users) if shared is not None else []
+        users = self._shared.users(claim.key)
         self._look_again([*users, claim.pod] if claim.pod else users)
 
     def _template_changed(self, key: str) -> None:
@@ -386,14 +366,6 @@ class DeviceClaims:
 
 _SHAPES_KEPT = 4_096
 _EXPRESSIONS_KEPT = 4_096
-
-
-def _rank(member: Member, charged: frozenset[PodUid]) -> tuple[object, ...]:
-    """The user of a claim that is charged for it is the first by this: one with a place."""
-    kind, pod = member.kind, member.pod
-    states = kind not in PLACED_KINDS, kind is MemberState.GATED
-    order = -member.task.priority, pod.created, pod.name, pod.uid
-    return (*states, pod.uid not in charged, *order)
 
 
 def _key(claims: PodClaims, name: str) -> str:

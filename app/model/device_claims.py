@@ -19,6 +19,23 @@ MOST_DEVICES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
+class CountedClaims:
+    """What of claims counts as room of queues: devices by class, and ``amounts`` of capacities.
+
+    Without ``devices`` neither does.
+    """
+
+    devices: bool = True
+    amounts: bool = True
+
+    def of(self, request: Amounts) -> Amounts:
+        """What counts of what claims ask for or have."""
+        if self.devices and self.amounts:
+            return request
+        return tuple(each for each in request if self.devices and OF_CLASS not in each[0])
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceRequest:
     """Devices of one class. ``count`` does not matter where all of them are asked for.
 

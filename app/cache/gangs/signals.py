@@ -3,7 +3,7 @@
 The cache notes changes here, and so do services, by the methods only: the fields are for reading.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from app.model.ids import GroupKey
@@ -22,6 +22,8 @@ class Signals:
     ours brought there. Not taken up with the others (:meth:`looked_for_overfull`)."""
     groups: set[GroupKey] = field(default_factory=set)
     """Groups whose counts, phase or spec changed."""
+    followers: list[Callable[[GroupKey], None]] = field(default_factory=list)
+    """Called with each group that changed, at once."""
 
     @property
     def may_place(self) -> bool:
@@ -46,6 +48,8 @@ class Signals:
     def note_group(self, key: GroupKey) -> None:
         """Note that the group changed."""
         self.groups.add(key)
+        for follower in self.followers:
+            follower(key)
 
     def note_groups(self, keys: Iterable[GroupKey]) -> None:
         """Note that the groups changed."""
