@@ -38,6 +38,8 @@ def build(conf: SchedulerConf) -> Policies:
             ]
         tiers.append(configured)
     _reject_two_fair_shares(conf)
+    for action in conf.actions:
+        _check_search(action, conf)
     return Policies(
         conf=replace(conf, warnings=tuple(warnings)),
         tiers=tiers,
@@ -46,6 +48,18 @@ def build(conf: SchedulerConf) -> Policies:
             for action in (EvictionAction.GANG_PREEMPT, EvictionAction.GANG_RECLAIM)
         },
     )
+
+
+def _check_search(action: str, conf: SchedulerConf) -> None:
+    """Check the arguments by which Volcano bounds its search, for which there is nothing to do."""
+    given = conf.action_arguments.get(action, {})
+    arguments = Arguments(PluginConf(action, arguments=given), owner="action")
+    for key in sorted(catalogue.SEARCH_FLAGS.get(action, ())):
+        arguments.flag(key, default=True)
+    for key in sorted(catalogue.SEARCH_NUMBERS.get(action, ())):
+        found = arguments.integer(key, 0)
+        if found < 0:
+            raise ConfError(f"action {action}: argument {key}: {found} is less than 0")
 
 
 def _gang_eviction(action: EvictionAction, conf: SchedulerConf) -> GangEviction:

@@ -319,7 +319,9 @@ class ExtenderProcess:
         cache, configuration = self._parts.cache, self._parts.configuration
         cache.set_network_labels(configuration.network_labels)
         cache.set_device_setting(configuration.devices)
+        cache.set_counted_claims(configuration.counted_claims)
         cache.numa.heeded = configuration.heeds_numa
+        cache.bind_timeout_s = configuration.bind_timeout_s
 
     def _follow_what_evictions_ask(self) -> None:
         if self._parts.configuration.evicts:

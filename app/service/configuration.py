@@ -12,7 +12,9 @@ from app.core.plugins import extender, predicates, rescheduling, usage
 from app.core.plugins.deviceshare import config_map_of, setting_of
 from app.core.plugins.network_topology import tiers_of
 from app.core.policy import Policies, Predicates
+from app.core.shares import limits
 from app.core.tiers import build
+from app.model.device_claims import CountedClaims
 from app.model.device_families import DeviceSetting
 from app.model.eviction import EvictionAction
 from app.model.http_extender import HttpExtenderConf
@@ -145,6 +147,18 @@ class Configuration:
         if conf is None or not conf.enabled("enablePredicate"):
             return Predicates(enabled=False)
         return predicates.rules_of(conf)
+
+    @property
+    def bind_timeout_s(self) -> float | None:
+        """How long kube-scheduler may take to bind volumes; None: it is not said."""
+        conf = self.policies.conf.plugin("predicates")
+        return None if conf is None else predicates.bind_timeout_of(conf)
+
+    @property
+    def counted_claims(self) -> CountedClaims:
+        """What of the devices that pods claim counts as room of their queue."""
+        conf = self.policies.conf.plugin("capacity")
+        return CountedClaims() if conf is None else limits.counted_claims_of(conf)
 
     @property
     def packs(self) -> bool:

@@ -79,3 +79,7 @@ class Limits:
     hint: PlacementHint = PlacementHint.AUTO
     binds_foreign: bool = False
     """Whether pods of other schedulers are bound too, as form C needs it."""
+
+    def in_prebind_s(self, told: float | None) -> float:
+        """``prebind_s``, or what the configuration has ``told`` instead."""
+        return self.prebind_s if told is None else told

@@ -138,7 +138,7 @@ def _action_arguments(value: Any, warnings: list[str]) -> dict[str, dict[str, ob
             warnings.append(f"{where}: there is no action {name}: it has no effect")
         where = f"{where} ({name})"
         arguments = _arguments(given, where=where)
-        known = catalogue.ACTION_ARGUMENTS.get(name, frozenset()) if name not in found else ()
+        known = catalogue.arguments_of_action(name) if name not in found else ()
         if name in catalogue.ACTIONS:
             warnings += [
                 f"{where}: argument {key} has no effect" for key in arguments if key not in known

@@ -50,6 +50,7 @@ _MEANT: Final[Mapping[str, str]] = {
     "resources.cpu.type": "LeastAllocated",
     "resources.memory.type": "LeastAllocated",
     "tdm.evict.period": "1m",
+    "volumebinding.bindTimeoutSeconds": "--prebind-timeout",
     "tdm.timezone": "UTC",
 }
 """Argument -> its default as a user writes it, where the plugin puts it in after reading."""
@@ -58,6 +59,7 @@ _BESIDE: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "deviceshare": (("deviceshare.GPUExclusiveRules", "list of mappings", "none"),),
     "extender": (("extender.managedResources", "list or text", "all pods"),),
     "network-topology-aware": (("hypernode.binpack.resources.<name>", "whole number", "`1`"),),
+    "predicates": (("volumebinding.shape", "list of mappings", "none"),),
     "rescheduling": (("strategies", "list of mappings", "none"),),
     "resource-strategy-fit": (
         ("resources.<name>.type", "text", "`LeastAllocated`"),

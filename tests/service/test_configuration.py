@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from app.model.device_claims import CountedClaims
 from app.service.configuration import Configuration
 from app.telemetry import metrics
 from app.wire.scheduler_conf import DEFAULT_CONF
@@ -132,3 +133,27 @@ def test_pods_leave_nodes_by_the_clock_where_plugin_and_action_are_named(
     configuration = Configuration()
     assert configuration.load(f"actions: {actions}\ntiers: [{{plugins: [{{name: {plugin}}}]}}]")
     assert configuration.revokes is revokes
+
+
+CLAIMS = "capacity.DynamicResourceAllocationEnable"
+AMOUNTS = "capacity.DRAConsumableCapacityEnable"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "timeout_s", "counted"),
+    [
+        ("gang", None, CountedClaims()),
+        ("predicates", None, CountedClaims()),
+        ("predicates, arguments: {volumebinding.bindTimeoutSeconds: '90'}", 90.0, CountedClaims()),
+        (f"capacity, arguments: {{{CLAIMS}: false}}", None, CountedClaims(devices=False)),
+        (f"capacity, arguments: {{{AMOUNTS}: 'false'}}", None, CountedClaims(amounts=False)),
+    ],
+)
+def test_plugins_say_how_long_volumes_take_and_what_of_claims_counts(
+    plugin: str, timeout_s: float | None, counted: CountedClaims
+) -> None:
+    configuration = Configuration()
+    assert configuration.load(f"actions: allocate\ntiers: [{{plugins: [{{name: {plugin}}}]}}]")
+    assert configuration.notices() == ()
+    assert configuration.bind_timeout_s == timeout_s
+    assert configuration.counted_claims == counted

@@ -168,6 +168,27 @@ def test_who_is_in_prebind_alone_keeps_its_place() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize(("told", "kept"), [(None, True), (40.0, False)])
+def test_the_configuration_may_say_how_long_volumes_take(told: float | None, kept: bool) -> None:
+    """As a member of a gang, and alone."""
+
+    async def scenario() -> None:
+        rig = await planned_gang()
+        rig.pod("alone")
+        await rig.cycle()
+        rig.cache.bind_timeout_s = told
+        with working(rig), running(come_to_bind(rig, "g-0")):
+            begin_prebind(rig, "g-1")
+            begin_prebind(rig, "alone")
+            least = rig.has_reservations()
+            for _ in range(90):
+                await advance(1)
+                least = min(least, rig.has_reservations())
+            assert least == (3 if kept else 0)
+
+    run(scenario())
+
+
 def test_the_gang_that_lost_its_places_says_what_it_waits_for() -> None:
     async def scenario() -> None:
         rig = await planned_gang()

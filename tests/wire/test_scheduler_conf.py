@@ -184,7 +184,6 @@ configurations:
         "elect": {},
     }
     assert conf.warnings == (
-        "configurations, entry 1 (allocate): argument predicateErrorCacheEnable has no effect",
         "configurations, entry 2 (allocate): argument predicateErrorCacheEnable has no effect",
         "configurations, entry 4: there is no action elect: it has no effect",
     )

@@ -173,6 +173,16 @@ class VolumeBooks:
         found = self._settle(wishes, row)
         return found if isinstance(found, Lack) else None
 
+    def gets(self, ask: VolumeAsk, row: int) -> tuple[Settled, ...]:
+        """What a pod on the node of a row gets that is not settled yet; empty where it cannot."""
+        found = self._settle([w for w in self.wishes(ask) if self._settled_at(w) is None], row)
+        return () if isinstance(found, Lack) else found
+
+    def left_of(self, pool: StorageCapacity) -> int:
+        """How many bytes are left of a pool, as the ledger stands."""
+        left = UNLIMITED if pool.left is None else pool.left
+        return left - self._drawn.get(pool.key, 0)
+
     def _wishes(self, claims: Claims, own: Iterable[ClaimSpec]) -> tuple[Wish, ...]:
         found = [Wish(claim.spec, claim) for claim in claims.waiting]
         found += [Wish(spec) for spec in own if self._is_delayed(spec)]
@@ -244,8 +254,7 @@ class VolumeBooks:
         for pool, mask in self._pools_of(of):
             if not mask[row]:
                 continue
-            left = UNLIMITED if pool.left is None else pool.left
-            left -= self._drawn.get(pool.key, 0) + drawn.get(pool.key, 0)
+            left = self.left_of(pool) - drawn.get(pool.key, 0)
             largest = pool.left if pool.largest is None else pool.largest
             room = min(left, largest or 0)
             if room > most:

@@ -84,7 +84,8 @@ class VolumeRules:
     def _attachments(self) -> Attachments:
         return Attachments(self._ledger, self._books.claims)
 
-    def _now(self) -> VolumeBooks:
+    def books(self) -> VolumeBooks:
+        """What is taken of volumes as the ledger stands now."""
         self._books.follow()
         return self._books
 
@@ -100,7 +101,7 @@ class VolumeRules:
         claims = self._claims(ask)
         if claims.trouble:
             return ask
-        return (ask, self._now().version(ask)) if claims.one_pod else None
+        return (ask, self.books().version(ask)) if claims.one_pod else None
 
     def _usable(self, _gang: Gang, task: Task, nodes: NodesNow) -> Mask:
         fine = not self._why_not(task, ahead=nodes.ahead)
@@ -113,7 +114,7 @@ class VolumeRules:
         claims = self._claims(task.shape.volumes)
         if claims.trouble or not claims.one_pod:
             return claims.trouble
-        books = self._now()
+        books = self.books()
         used = next((key for key in claims.one_pod if books.in_use(key, ahead=ahead)), None)
         if used is None:
             return ""
@@ -159,21 +160,25 @@ class VolumeRules:
 
     # --- volumes that claims wait for ------------------------------------------------------------
 
-    def _wish_key(self, _gang: Gang, task: Task) -> Hashable | None:
+    def wish_key(self, task: Task) -> Hashable | None:
+        """What tells apart where a task gets the volumes that it waits for; None: it has none."""
         ask = task.shape.volumes
         if ask is None or self._claims(ask).trouble or not self._books.wishes(ask):
             return None
-        return ask, task.request.tobytes(), self._now().version(ask)
+        return ask, task.request.tobytes(), self.books().version(ask)
+
+    def _wish_key(self, _gang: Gang, task: Task) -> Hashable | None:
+        return self.wish_key(task)
 
     def _found(self, _gang: Gang, task: Task, nodes: NodesNow) -> Mask:
         """Where volumes are to be had, and where other resources are short in any case."""
         ask = task.shape.volumes
         if ask is None:
             return np.ones(len(nodes.rows), dtype=np.bool_)
-        return self._now().has_volumes(ask, nodes.rows) | _short(task, nodes)
+        return self.books().has_volumes(ask, nodes.rows) | _short(task, nodes)
 
     def _wish_text(self, _gang: Gang, task: Task, nodes: NodesNow) -> str:
-        ask, books = task.shape.volumes, self._now()
+        ask, books = task.shape.volumes, self.books()
         if ask is None:
             return ""
         lacks = [lack for row in nodes.rows.tolist() if (lack := books.lack(ask, row))]

@@ -49,9 +49,11 @@ def configure(conf: PluginConf) -> OpenPlugin:
     """Reads its arguments; ``enableHierarchy`` turns the tree on.
 
     ``ancestorReclaimLevel`` (default 0) is how many ancestors of a queue may take room for it;
-    ``borrowing`` and ``borrowing.patience`` are those of :mod:`app.core.shares.borrowing`.
+    ``borrowing`` and ``borrowing.patience`` are those of :mod:`app.core.shares.borrowing`. What is
+    counted of claims of devices the snapshot has already.
     """
     borrowing = borrowing_of(conf)
+    limits.counted_claims_of(conf)
     level = Arguments(conf).integer("ancestorReclaimLevel", 0)
     if level < 0:
         raise ConfError(f"plugin {conf.name}: argument ancestorReclaimLevel: {level} is below 0")

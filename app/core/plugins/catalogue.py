@@ -67,10 +67,39 @@ EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuff
 
 ACTIONS = frozenset({"enqueue", "allocate", "backfill"}) | EVICTING
 
+_GANG_EVICTION = frozenset({"maxDomains", "allowWholeBundle"})
 ACTION_ARGUMENTS: Mapping[str, frozenset[str]] = {
-    name: frozenset({"maxDomains", "allowWholeBundle"}) for name in ("gangpreempt", "gangreclaim")
+    "gangpreempt": _GANG_EVICTION,
+    "gangreclaim": _GANG_EVICTION,
 }
-"""Arguments of actions that have effect."""
+"""Arguments of actions by which Pumice decides."""
+
+SEARCH_FLAGS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("allocate", "backfill", "reclaim"), frozenset({"predicateErrorCacheEnable"})),
+    "preempt": frozenset({"predicateErrorCacheEnable", "enableTopologyAwarePreemption"}),
+}
+SEARCH_NUMBERS: Mapping[str, frozenset[str]] = {
+    "preempt": frozenset(
+        {
+            "topologyAwarePreemptWorkerNum",
+            "minCandidateNodesPercentage",
+            "minCandidateNodesAbsolute",
+            "maxCandidateNodesAbsolute",
+        }
+    ),
+}
+"""Arguments of actions that say how hard Volcano searches, true or false and whole numbers.
+
+Pumice looks at all nodes by all rules, and remembers only what does not change an answer, so every
+value of them holds. They are checked all the same.
+"""
+
+
+def arguments_of_action(name: str) -> frozenset[str]:
+    """All arguments that the action may have."""
+    tables = (ACTION_ARGUMENTS, SEARCH_FLAGS, SEARCH_NUMBERS)
+    return frozenset[str]().union(*(table.get(name, ()) for table in tables))
+
 
 SWITCHES = frozenset(
     {

@@ -12,7 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from app.core.arguments import Arguments
 from app.model.amounts import UNLIMITED, Amounts
+from app.model.conf import PluginConf
+from app.model.device_claims import CountedClaims
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.reason import GUARANTEE, Cause, Holder, Refusal, Shortfall
@@ -21,6 +24,15 @@ from app.model.snapshot import Snapshot
 from app.model.workload import Queue
 
 _MOST_RIVALS: Final = 3
+
+
+def counted_claims_of(conf: PluginConf) -> CountedClaims:
+    """What of the devices that pods claim counts as room of their queue; raises ``ConfError``."""
+    arguments = Arguments(conf)
+    return CountedClaims(
+        devices=arguments.flag("capacity.DynamicResourceAllocationEnable", default=True),
+        amounts=arguments.flag("capacity.DRAConsumableCapacityEnable", default=True),
+    )
 
 
 def on_axis(values: Amounts, axis: ResourceAxis, *, absent: int = 0) -> Vector:

@@ -117,7 +117,8 @@ class Barrier:
         self._timers.pop(key, None)
         group = self._cache.groups.get(key)
         now = self._clock()
-        if group is not None and waits_for_prebind(group, before=now - self._limits.prebind_s):
+        patience_s = self._limits.in_prebind_s(self._cache.bind_timeout_s)
+        if group is not None and waits_for_prebind(group, before=now - patience_s):
             self._wait_for_prebind(key)
             return
         self._end_all(key, _LATE)

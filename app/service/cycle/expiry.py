@@ -42,7 +42,7 @@ class Expiry:
         late = overdue(
             self.cache.registry.reserved.values(),
             before=now - patience,
-            prebind_before=now - self.limits.prebind_s,
+            prebind_before=now - self.limits.in_prebind_s(self.cache.bind_timeout_s),
         )
         for group, uids in late:
             if group.reached_minimum:

@@ -111,7 +111,8 @@ class Reasons:
         if group.reached_minimum:
             return None
         member = longest_in_prebind(group)
-        if member is None or member.chosen_at >= self.clock() - self.limits.prebind_s:
+        patience_s = self.limits.in_prebind_s(self.cache.bind_timeout_s)
+        if member is None or member.chosen_at >= self.clock() - patience_s:
             return None
         text = prebind_text(member)
         return Refusal(Cause.IN_PREBIND, where=member.pod.key, detail=text, lacking=1)

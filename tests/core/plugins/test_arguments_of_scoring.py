@@ -1,11 +1,14 @@
 """nodeorder, binpack and predicates: arguments become weights and switches."""
 
 import pytest
+import yaml
 
 from app.core.conf_error import ConfError
+from app.core.plugins.catalogue import ACTIONS, arguments_of_action
 from app.core.policy import Predicates, Scoring
 from app.core.tiers import build
 from app.model.conf import PluginConf, SchedulerConf
+from app.wire.scheduler_conf import parse_scheduler_conf
 from tests.builders import make_snapshot
 from tests.core.plugins.sessions import open_plugin
 
@@ -13,6 +16,7 @@ RULES = (
     *("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "NodeVolumeLimits"),
     *("VolumeZone", "PodTopologySpread", "VolumeBinding"),
 )
+SEARCHING = ("allocate", "backfill", "preempt", "reclaim")
 SCORES = (
     *("leastrequested", "mostrequested", "nodeaffinity", "podaffinity", "balancedresource"),
     *("tainttoleration", "imagelocality", "podtopologyspread"),
@@ -156,6 +160,17 @@ def test_a_switch_that_is_no_boolean_is_refused() -> None:
             "predicates",
             [f"predicate.{rule}Enable" for rule in RULES] + ["predicate.CacheEnable"],
         ),
+        (
+            "predicates",
+            [
+                *("volumebinding.weight", "volumebinding.bindTimeoutSeconds"),
+                "dynamicresources.filterTimeoutSeconds",
+            ],
+        ),
+        (
+            "capacity",
+            ["capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable"],
+        ),
         ("nodeorder", [f"{score}.weight" for score in SCORES]),
         ("binpack", ["binpack.weight", "binpack.cpu", "binpack.memory"]),
         ("capacity", ["ancestorReclaimLevel"]),
@@ -165,7 +180,7 @@ def test_arguments_of_volcano_are_read_as_number_and_as_text(
     plugin: str, arguments: list[str]
 ) -> None:
     for value in (1, "1"):
-        of = value if plugin != "predicates" else str(value)
+        of = str(value) if any(each.endswith("Enable") for each in arguments) else value
         given = PluginConf(plugin, arguments=dict.fromkeys(arguments, of))
         conf = SchedulerConf(actions=("allocate",), tiers=((given,),))
         assert build(conf).conf.warnings == ()
@@ -174,3 +189,29 @@ def test_arguments_of_volcano_are_read_as_number_and_as_text(
 def test_a_bad_cache_switch_is_refused() -> None:
     with pytest.raises(ConfError, match=r"predicate\.CacheEnable: 'off' is not true or false"):
         open_plugin("predicates", make_snapshot(), arguments={"predicate.CacheEnable": "off"})
+
+
+@pytest.mark.parametrize(
+    ("action", "key", "value"),
+    [
+        *((each, "predicateErrorCacheEnable", "off") for each in SEARCHING),
+        ("preempt", "enableTopologyAwarePreemption", 2),
+        ("preempt", "topologyAwarePreemptWorkerNum", "many"),
+        ("preempt", "minCandidateNodesPercentage", 1.5),
+        ("preempt", "minCandidateNodesAbsolute", -1),
+        ("preempt", "maxCandidateNodesAbsolute", True),
+    ],
+)
+def test_a_bad_bound_of_a_search_is_refused(action: str, key: str, value: object) -> None:
+    conf = SchedulerConf(actions=(action,), tiers=(), action_arguments={action: {key: value}})
+    with pytest.raises(ConfError, match=f"action {action}: argument {key}: "):
+        build(conf)
+
+
+@pytest.mark.parametrize("action", sorted(ACTIONS))
+def test_no_argument_that_an_action_has_in_volcano_is_without_effect(action: str) -> None:
+    """Those that bound Volcano's search hold with any value: Pumice looks at all nodes."""
+    arguments = dict.fromkeys(arguments_of_action(action), "1")
+    given = yaml.safe_dump([{"name": action, "arguments": arguments}])
+    conf = build(parse_scheduler_conf(f"actions: {action}\nconfigurations:\n{given}"))
+    assert conf.conf.warnings == ()
