@@ -38,7 +38,7 @@ from tests.core.plugins.sessions import (
     sized_task,
 )
 
-RULES = ("predicate.NodePortsEnable", "volumebinding.weight")
+RULES = ("predicate.NodePortsEnable", "volumebinding.wait")
 NO = Refusal(Cause.NAMESPACE_QUOTA, where="first")
 LATER_NO = Refusal(Cause.NAMESPACE_QUOTA, where="second")
 REJECT = Ballot(Vote.REJECT, NO)
@@ -437,7 +437,7 @@ class TestBuilding:
         assert build(conf).conf.warnings == (
             "plugin extender has no effect",
             "tier 1, plugin 2 (capacity): argument ancestorReclaimLvl has no effect",
-            "tier 2, plugin 1 (predicates): argument volumebinding.weight has no effect",
+            "tier 2, plugin 1 (predicates): argument volumebinding.wait has no effect",
             "tier 2, plugin 2 (binpack): argument binpack.resources.nvidia.com/gpu has no effect",
             "tier 2, plugin 3 (nodeorder): argument podaffinty has no effect",
         )

@@ -66,7 +66,7 @@ def _number(value: object, where: str, most: int) -> int:
 
 
 def worth(shape: Sequence[Point], *, asked: int, there: int) -> int:
-    """What it is worth that ``asked`` bytes of those that are ``there`` are used, 0 to 100."""
+    """The worth of using ``asked`` bytes of those that are ``there``, 0 to 100."""
     full = there <= 0 or asked > there
     utilization = _MOST_UTILIZATION if full else asked * _MOST_UTILIZATION // there
     at, values = zip(*shape, strict=True)
