@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.core.placement.volumes import node_volumes
 from app.model.ids import NodeName
@@ -17,6 +17,7 @@ from app.model.volumes import (
     StorageCapacity,
     StorageClass,
     VolumeClaim,
+    VolumeId,
     Volumes,
 )
 from tests.builders import GIB, make_shape
@@ -26,6 +27,18 @@ ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
 FAST = StorageClass("fast", DRIVER, waits=True)
 LOCAL = StorageClass("local", "kubernetes.io/no-provisioner", waits=True)
+
+
+class Attached(NamedTuple):
+    """Volumes that are attached to a node."""
+
+    node: NodeName
+    ids: tuple[VolumeId, ...]
+
+
+def attached(node: str, *names: str) -> Attached:
+    """The volumes of :func:`volume` with these names."""
+    return Attached(NodeName(node), tuple((DRIVER, f"handle-{name}") for name in names))
 
 
 def on(key: str, *values: str) -> tuple[NodeTerm, ...]:
@@ -65,6 +78,7 @@ def storage(*each: object) -> Storage:
         drivers=of(CsiDriver),
         nodes=of(CsiNode),
         capacities=of(StorageCapacity, "key"),
+        attached={one.node: one.ids for one in each if isinstance(one, Attached)},
         known=True,
     )
 

@@ -46,6 +46,7 @@ from app.wire.objects.policies import (
 )
 from app.wire.objects.queues import decode_queue
 from app.wire.objects.volumes import (
+    decode_attachment,
     decode_claim,
     decode_csi_driver,
     decode_csi_node,
@@ -104,6 +105,7 @@ _VOLUMES: tuple[tuple[str, Decode], ...] = (
     (f"{_STORAGE}/csidrivers", decode_csi_driver),
     (f"{_STORAGE}/csinodes", decode_csi_node),
     (f"{_STORAGE}/csistoragecapacities", decode_storage_capacity),
+    (f"{_STORAGE}/volumeattachments", decode_attachment),
 )
 
 KINDS: tuple[WatchedKind, ...] = (

@@ -109,6 +109,18 @@ class StorageCapacity:
     largest: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class VolumeAttachment:
+    """A VolumeAttachment: the PersistentVolume called ``volume`` is, or is being, attached there.
+
+    A volume stays attached for a while after the last pod that used it has gone.
+    """
+
+    name: str
+    node: NodeName
+    volume: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
     """The storage of the cluster: claims by key, volumes, classes and drivers by name.
@@ -122,6 +134,8 @@ class Storage:
     drivers: Mapping[str, CsiDriver] = field(default_factory=dict)
     nodes: Mapping[NodeName, CsiNode] = field(default_factory=dict)
     capacities: Mapping[str, StorageCapacity] = field(default_factory=dict)
+    attached: Mapping[NodeName, tuple[VolumeId, ...]] = field(default_factory=dict)
+    """The volumes of CSI drivers that are attached to nodes, be there pods that use them or not."""
     known: bool = False
 
 

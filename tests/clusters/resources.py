@@ -34,6 +34,9 @@ RESOURCE_QUOTAS = Resource("v1", "resourcequotas", "ResourceQuota")
 CLAIMS = Resource("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Resource("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 STORAGE_CLASSES = Resource("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
+ATTACHMENTS = Resource(
+    "storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", namespaced=False
+)
 CSI_NODES = Resource("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
 LEASES = Resource("coordination.k8s.io/v1", "leases", "Lease")
 PRIORITY_CLASSES = Resource(

@@ -314,6 +314,7 @@ def test_the_extender_has_exactly_these_rights_in_the_whole_cluster() -> None:
         "storage.k8s.io/csinodes",
         "storage.k8s.io/csidrivers",
         "storage.k8s.io/csistoragecapacities",
+        "storage.k8s.io/volumeattachments",
         "topology.volcano.sh/hypernodes",
         "batch.volcano.sh/jobs",
         "scheduling.volcano.sh/podgroups",

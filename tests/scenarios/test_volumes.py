@@ -10,7 +10,7 @@ import pytest
 from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
-from tests.clusters.resources import CLAIMS, CSI_NODES, VOLUMES
+from tests.clusters.resources import ATTACHMENTS, CLAIMS, CSI_NODES, VOLUMES
 
 DRIVER = "csi.example.com"
 ZONE = "topology.kubernetes.io/zone"
@@ -51,6 +51,17 @@ class Volumes:
             {"name": DRIVER, "nodeID": node, "topologyKeys": [], "allocatable": {"count": count}}
         ]
         self._create(CSI_NODES, workloads.item(CSI_NODES, node, spec={"drivers": drivers}))
+
+    def leave_attached(self, name: str, node: str) -> str:
+        """The volume of a claim is attached to the node; returns the name of the attachment."""
+        attachment = f"{self._place.name}-{name}-attached"
+        source = {"persistentVolumeName": f"{self._place.name}-{name}"}
+        spec = {"attacher": DRIVER, "nodeName": node, "source": source}
+        self._create(ATTACHMENTS, workloads.item(ATTACHMENTS, attachment, spec=spec))
+        return attachment
+
+    def detach(self, attachment: str) -> None:
+        self._api.delete(ATTACHMENTS, attachment)
 
     def _create(self, resource: Any, item: Object) -> None:
         self._api.create(item, resource=resource)
@@ -112,6 +123,19 @@ def test_a_gang_takes_as_many_volumes_as_nodes_attach(place: Place, volumes: Vol
     assert not place.bound("ours")
     volumes.attach(other, 2)
     assert nodes_of(place.wait_bound("ours", 4)) == [one, one, other, other]
+
+
+def test_a_volume_that_is_still_attached_takes_its_place_until_it_is_not(
+    place: Place, volumes: Volumes
+) -> None:
+    (node,) = place.add_nodes(1, cpu="8")
+    volumes.attach(node, 2)
+    volumes.add("gone")
+    left = volumes.leave_attached("gone", node)
+    add_gang(place, "ours", *(volumes.add(f"data-{i}") for i in range(2)))
+    place.wait_summary("ours", f"1 of 2 volumes of {DRIVER} free")
+    volumes.detach(left)
+    place.wait_bound("ours", 2)
 
 
 def test_a_volume_for_one_pod_waits_until_the_other_one_has_gone(

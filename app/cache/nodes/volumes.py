@@ -20,7 +20,9 @@ from app.model.volumes import (
     Storage,
     StorageCapacity,
     StorageClass,
+    VolumeAttachment,
     VolumeClaim,
+    VolumeId,
     Volumes,
 )
 
@@ -53,6 +55,7 @@ class VolumeUsage:
         self._drivers: dict[str, CsiDriver] = {}
         self._nodes: dict[NodeName, CsiNode] = {}
         self._capacities: dict[str, StorageCapacity] = {}
+        self._attachments: dict[str, VolumeAttachment] = {}
         self._known = False
         self._held: dict[str, _Held] = {}
         self._on: dict[NodeName, dict[str, None]] = {}
@@ -140,6 +143,16 @@ class VolumeUsage:
         self._capacities.pop(key, None)
         self._news()
 
+    def set_attachment(self, attachment: VolumeAttachment) -> None:
+        """Add or replace what is attached to a node: by that no pod fits that did not before."""
+        self._attachments[attachment.name] = attachment
+        self._storage = None
+
+    def drop_attachment(self, name: str) -> None:
+        """Forget what was attached to a node."""
+        if self._attachments.pop(name, None) is not None:
+            self._news()
+
     def _changed_claim(self, key: str) -> None:
         holders = (self._held[each] for each in self._users.get(key, ()))
         self._stale.update(held.node for held in holders)
@@ -166,6 +179,7 @@ class VolumeUsage:
                 dict(self._drivers),
                 dict(self._nodes),
                 dict(self._capacities),
+                attached=self._attached(),
                 known=self._known,
             )
         for name in self._stale:
@@ -176,6 +190,15 @@ class VolumeUsage:
                 self._counted.pop(name, None)
         self._stale.clear()
         return Volumes(self._storage, dict(self._counted))
+
+    def _attached(self) -> dict[NodeName, tuple[VolumeId, ...]]:
+        """The volumes of CSI drivers that are attached, be there pods that use them or not."""
+        found: dict[NodeName, dict[VolumeId, None]] = {}
+        for each in self._attachments.values():
+            volume = self._volumes.get(each.volume)
+            if volume is not None and volume.id is not None:
+                found.setdefault(each.node, {})[volume.id] = None
+        return {node: tuple(sorted(ids)) for node, ids in found.items()}
 
     # --- following charges -----------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """How many volumes of CSI drivers are attached to nodes, as the ledger stands.
 
-A volume is attached to a node once, however many pods there use it.
+A volume is attached to a node once, however many pods there use it, and stays so for a while when
+the last of them has gone.
 """
 
 from collections.abc import Callable
@@ -15,9 +16,11 @@ from app.core.placement.journal import JournalReader
 from app.core.placement.volumes import Claims
 from app.model.resources import Rows
 from app.model.shape import VolumeAsk
-from app.model.volumes import Users, VolumeId
+from app.model.volumes import NodeVolumes, Users, VolumeId
 
 _NO_USERS = Users()
+_ATTACHED = Users(now=1)
+"""A volume that is attached holds its place as one more user would, until that is over."""
 
 
 class _Used(NamedTuple):
@@ -38,12 +41,16 @@ class Attachments:
         self._limits = _limits(ledger)
         self._used: dict[str, _Used] = {}
         self._users: dict[int, dict[VolumeId, Users]] = {}
-        for name, there in snapshot.volumes.on_nodes.items():
+        on_nodes, attached = snapshot.volumes.on_nodes, snapshot.volumes.storage.attached
+        for name in on_nodes.keys() | attached.keys():
             row = snapshot.table.index.get(name)
             if row is None:
                 continue
-            self._users[row] = dict(there.attached)
-            for (driver, _), users in there.attached.items():
+            there = on_nodes.get(name, NodeVolumes())
+            users_of = self._users[row] = dict(there.attached)
+            for id_ in attached.get(name, ()):
+                users_of[id_] = users_of.get(id_, _NO_USERS).plus(_ATTACHED)
+            for (driver, _), users in users_of.items():
                 self._count(driver, row, Users(bool(users.now), bool(users.ahead)))
             for driver, users in there.own.items():
                 self._count(driver, row, users)

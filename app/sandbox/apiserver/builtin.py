@@ -79,6 +79,7 @@ _GROUPS: dict[tuple[str, str], tuple[_Row, ...]] = {
         _Row("csinodes", "CSINode", namespaced=False),
         _Row("csistoragecapacities", "CSIStorageCapacity"),
         _Row("storageclasses", "StorageClass", "sc", namespaced=False),
+        _Row("volumeattachments", "VolumeAttachment", namespaced=False),
     ),
     ("coordination.k8s.io", "v1"): (_Row("leases", "Lease"),),
     ("discovery.k8s.io", "v1"): (_Row("endpointslices", "EndpointSlice"),),

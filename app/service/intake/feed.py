@@ -212,6 +212,9 @@ def _kinds_of_volumes(volumes: VolumeUsage) -> dict[str, KindFeed]:
         "storageclasses": KindFeed(volumes.set_class, volumes.drop_class, lambda each: each.name),
         "csidrivers": KindFeed(volumes.set_driver, volumes.drop_driver, lambda each: each.name),
         "csinodes": KindFeed(volumes.set_csi_node, volumes.drop_csi_node, lambda each: each.name),
+        "volumeattachments": KindFeed(
+            volumes.set_attachment, volumes.drop_attachment, lambda each: each.name
+        ),
         "csistoragecapacities": KindFeed(
             volumes.set_capacity, volumes.drop_capacity, lambda each: each.key
         ),

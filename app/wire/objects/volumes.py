@@ -14,6 +14,7 @@ from app.model.volumes import (
     PersistentVolume,
     StorageCapacity,
     StorageClass,
+    VolumeAttachment,
     VolumeClaim,
     VolumeId,
 )
@@ -170,12 +171,27 @@ class _CapacityJson(Struct, rename="camel", gc=False):
     maximum_volume_size: quantity.Quantity | None = None
 
 
+class _SourceJson(Struct, rename="camel", gc=False):
+    persistent_volume_name: str | None = None
+
+
+class _AttachmentSpecJson(Struct, rename="camel", gc=False):
+    node_name: str = ""
+    source: _SourceJson | None = None
+
+
+class _AttachmentJson(Struct, gc=False):
+    metadata: MetaJson
+    spec: _AttachmentSpecJson | None = None
+
+
 _read_claim: Reader[_ClaimJson] = Reader(_ClaimJson)
 _read_volume: Reader[_PersistentVolumeJson] = Reader(_PersistentVolumeJson)
 _read_class: Reader[_StorageClassJson] = Reader(_StorageClassJson)
 _read_node: Reader[_CsiNodeJson] = Reader(_CsiNodeJson)
 _read_driver: Reader[_CsiDriverJson] = Reader(_CsiDriverJson)
 _read_capacity: Reader[_CapacityJson] = Reader(_CapacityJson)
+_read_attachment: Reader[_AttachmentJson] = Reader(_AttachmentJson)
 
 _terms: Interned[tuple[NodeTerm, ...], tuple[NodeTerm, ...]] = Interned(limit=8_192)
 _NO_CLAIM = ClaimSpecJson()
@@ -196,6 +212,14 @@ def volume_ask(
             spec = template.spec if template is not None else None
             own.append(_claim_spec(spec or _NO_CLAIM, "spec.volumes.ephemeral"))
     return VolumeAsk(tuple(sorted(claims)), tuple(own)) if claims or own else None
+
+
+def decode_attachment(text: Bytes) -> VolumeAttachment:
+    """A VolumeAttachment; raises `DecodeError`. One of a volume inside a pod names no volume."""
+    json = _read_attachment(text)
+    spec = json.spec or _AttachmentSpecJson()
+    volume = spec.source.persistent_volume_name if spec.source is not None else None
+    return VolumeAttachment(meta.named(json.metadata), NodeName(spec.node_name), volume or "")
 
 
 def decode_claim(text: Bytes) -> VolumeClaim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.model.ids import NodeName
 from app.model.shape import ClaimSpec
-from app.model.volumes import CsiDriver, NodeVolumes, StorageCapacity, Users
+from app.model.volumes import CsiDriver, NodeVolumes, StorageCapacity, Users, VolumeAttachment
 from tests.builders import GIB, make_shape
 from tests.cache.rig import OTHER
 from tests.cache.rig import Rig as Small
@@ -114,6 +114,27 @@ def test_what_is_known_is_told() -> None:
         assert not each
     assert not left.capacities
     assert storage.claims, "a snapshot does not change"
+
+
+def test_what_is_attached_is_told_by_node_and_makes_room_when_it_is_gone() -> None:
+    rig = Rig()
+
+    def there() -> object:
+        return rig.snapshots.snapshot().volumes.storage.attached
+
+    for name, node, of in (
+        ("a", "n", "pv"),
+        ("b", "n", "unknown"),
+        ("c", "n", ""),
+        ("d", "m", "pv"),
+    ):
+        rig.cache.volumes.set_attachment(VolumeAttachment(name, NodeName(node), of))
+    own = ((DRIVER, "handle-pv"),)
+    assert there() == {"n": own, "m": own}
+    outlook = rig.cache.registry.outlook
+    rig.cache.volumes.drop_attachment("a")
+    assert rig.cache.registry.outlook > outlook
+    assert there() == {"m": own}
 
 
 def test_groups_are_looked_at_again_when_a_claim_gets_its_volume() -> None:

@@ -39,6 +39,7 @@ from tests.volumes import (
     HOST,
     LOCAL,
     ZONE,
+    attached,
     claim,
     limit,
     on,
@@ -290,6 +291,32 @@ def test_a_refusal_has_the_numbers_of_the_best_node() -> None:
         f"0/2 nodes are available: 2 {volume_rules.TOO_MANY}; node n0: 3 of 16 volumes of "
         f"{DRIVER} free, no other has more; 4 asked"
     )
+
+
+@pytest.mark.parametrize(
+    ("there", "fits"),
+    [
+        ((), True),
+        (("gone",), False),
+        (("pv",), True),
+        (("other",), True),
+        (("gone", "other"), False),
+    ],
+    ids=["none", "of a pod that has gone", "its own", "of a pod that is there", "both"],
+)
+def test_a_volume_that_is_still_attached_holds_its_place(
+    there: tuple[str, ...], fits: bool
+) -> None:
+    """The node attaches two, and a pod there uses one."""
+    known = storage(
+        *(BOUND, volume("pv"), claim("used", volume="other"), volume("other"), volume("gone")),
+        *(limit("n0", 2), attached("n0", *there)),
+    )
+    of = volumes(known, n0=[PodVolumes(using("used"))])
+    outcome = plan(gang("g", 1, pod_with("data")), of=of, zones=("a",))
+    assert bool(outcome.nodes("g")) is fits
+    if not fits:
+        assert outcome.text("g").endswith(f"node n0: 0 of 2 volumes of {DRIVER} free; 1 asked")
 
 
 def test_a_volume_that_is_attached_counts_once() -> None:

@@ -22,7 +22,7 @@ from app.model.plan import GangPlacement, Placement
 from app.model.pod import GROUP_ANNOTATION, Pod
 from app.model.shape import LabelSelector
 from app.model.topology import HyperNode
-from app.model.volumes import CsiDriver, StorageCapacity
+from app.model.volumes import CsiDriver, StorageCapacity, VolumeAttachment
 from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Quota
 from app.service.activity import Activity
 from app.service.intake.feed import MALFORMED_KEPT, Feed
@@ -214,6 +214,7 @@ CASES = (
             ("storageclasses", "classes", FAST, "fast"),
             ("csidrivers", "drivers", CsiDriver("d"), "d"),
             ("csinodes", "nodes", limit("n", 1), "n"),
+            ("volumeattachments", "attachments", VolumeAttachment("a", NodeName("n"), "pv"), "a"),
             (
                 "csistoragecapacities",
                 "capacities",

@@ -21,11 +21,13 @@ from app.model.volumes import (
     PersistentVolume,
     StorageCapacity,
     StorageClass,
+    VolumeAttachment,
     VolumeClaim,
 )
 from app.wire.errors import DecodeError
 from app.wire.objects.jobs import decode_job
 from app.wire.objects.volumes import (
+    decode_attachment,
     decode_claim,
     decode_csi_driver,
     decode_csi_node,
@@ -226,3 +228,23 @@ def test_what_cannot_be_read_is_told_with_its_path() -> None:
     text = {"metadata": metadata("c"), "spec": {"resources": {"requests": {"storage": "much"}}}}
     with pytest.raises(DecodeError, match=r"spec\.resources\.requests\.storage"):
         decode_claim(encode(text))
+
+
+@pytest.mark.parametrize(
+    ("spec", "attached"),
+    [
+        (
+            {"attacher": "d", "nodeName": "n", "source": {"persistentVolumeName": "pv"}},
+            VolumeAttachment("a", NodeName("n"), "pv"),
+        ),
+        (
+            {"nodeName": "n", "source": {"inlineVolumeSpec": {}}},
+            VolumeAttachment("a", NodeName("n"), ""),
+        ),
+        ({"source": None}, VolumeAttachment("a", NodeName(""), "")),
+        (None, VolumeAttachment("a", NodeName(""), "")),
+    ],
+    ids=["of a volume", "inside a pod", "of nothing", "empty"],
+)
+def test_an_attachment(spec: object, attached: VolumeAttachment) -> None:
+    assert decode_attachment(encode({"metadata": {"name": "a"}, "spec": spec})) == attached
