@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from app.core.placement.volumes import node_volumes
 from app.model.ids import NodeName
@@ -16,8 +16,8 @@ from app.model.volumes import (
     Storage,
     StorageCapacity,
     StorageClass,
+    VolumeAttachment,
     VolumeClaim,
-    VolumeId,
     Volumes,
 )
 from tests.builders import GIB, make_shape
@@ -29,16 +29,9 @@ FAST = StorageClass("fast", DRIVER, waits=True)
 LOCAL = StorageClass("local", "kubernetes.io/no-provisioner", waits=True)
 
 
-class Attached(NamedTuple):
-    """Volumes that are attached to a node."""
-
-    node: NodeName
-    ids: tuple[VolumeId, ...]
-
-
-def attached(node: str, *names: str) -> Attached:
-    """The volumes of :func:`volume` with these names."""
-    return Attached(NodeName(node), tuple((DRIVER, f"handle-{name}") for name in names))
+def attached(node: str, name: str) -> VolumeAttachment:
+    """The volume of that name is attached to the node."""
+    return VolumeAttachment(f"{name}-{node}", NodeName(node), name)
 
 
 def on(key: str, *values: str) -> tuple[NodeTerm, ...]:
@@ -78,7 +71,7 @@ def storage(*each: object) -> Storage:
         drivers=of(CsiDriver),
         nodes=of(CsiNode),
         capacities=of(StorageCapacity, "key"),
-        attached={one.node: one.ids for one in each if isinstance(one, Attached)},
+        attachments=of(VolumeAttachment),
         known=True,
     )
 

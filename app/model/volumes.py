@@ -113,7 +113,8 @@ class StorageCapacity:
 class VolumeAttachment:
     """A VolumeAttachment: the PersistentVolume called ``volume`` is, or is being, attached there.
 
-    A volume stays attached for a while after the last pod that used it has gone.
+    A volume stays attached for a while after the last pod that used it has gone. ``volume`` empty:
+    the volume is inside a pod.
     """
 
     name: str
@@ -123,7 +124,7 @@ class VolumeAttachment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
-    """The storage of the cluster: claims by key, volumes, classes and drivers by name.
+    """The storage of the cluster: claims by key; volumes, classes, attachments and so on by name.
 
     ``known``: False while claims cannot be read; then nothing is known of volumes.
     """
@@ -134,8 +135,7 @@ class Storage:
     drivers: Mapping[str, CsiDriver] = field(default_factory=dict)
     nodes: Mapping[NodeName, CsiNode] = field(default_factory=dict)
     capacities: Mapping[str, StorageCapacity] = field(default_factory=dict)
-    attached: Mapping[NodeName, tuple[VolumeId, ...]] = field(default_factory=dict)
-    """The volumes of CSI drivers that are attached to nodes, be there pods that use them or not."""
+    attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
     known: bool = False
 
 

@@ -22,7 +22,6 @@ from app.model.volumes import (
     StorageClass,
     VolumeAttachment,
     VolumeClaim,
-    VolumeId,
     Volumes,
 )
 
@@ -179,7 +178,7 @@ class VolumeUsage:
                 dict(self._drivers),
                 dict(self._nodes),
                 dict(self._capacities),
-                attached=self._attached(),
+                dict(self._attachments),
                 known=self._known,
             )
         for name in self._stale:
@@ -190,15 +189,6 @@ class VolumeUsage:
                 self._counted.pop(name, None)
         self._stale.clear()
         return Volumes(self._storage, dict(self._counted))
-
-    def _attached(self) -> dict[NodeName, tuple[VolumeId, ...]]:
-        """The volumes of CSI drivers that are attached, be there pods that use them or not."""
-        found: dict[NodeName, dict[VolumeId, None]] = {}
-        for each in self._attachments.values():
-            volume = self._volumes.get(each.volume)
-            if volume is not None and volume.id is not None:
-                found.setdefault(each.node, {})[volume.id] = None
-        return {node: tuple(sorted(ids)) for node, ids in found.items()}
 
     # --- following charges -----------------------------------------------------------------------
 

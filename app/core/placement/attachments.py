@@ -14,9 +14,10 @@ from app.core.ledger import Ledger
 from app.core.placement.arrays import MANY, Counts
 from app.core.placement.journal import JournalReader
 from app.core.placement.volumes import Claims
+from app.model.ids import NodeName
 from app.model.resources import Rows
 from app.model.shape import VolumeAsk
-from app.model.volumes import NodeVolumes, Users, VolumeId
+from app.model.volumes import NodeVolumes, Storage, Users, VolumeId
 
 _NO_USERS = Users()
 _ATTACHED = Users(now=1)
@@ -41,7 +42,7 @@ class Attachments:
         self._limits = _limits(ledger)
         self._used: dict[str, _Used] = {}
         self._users: dict[int, dict[VolumeId, Users]] = {}
-        on_nodes, attached = snapshot.volumes.on_nodes, snapshot.volumes.storage.attached
+        on_nodes, attached = snapshot.volumes.on_nodes, _attached(snapshot.volumes.storage)
         for name in on_nodes.keys() | attached.keys():
             row = snapshot.table.index.get(name)
             if row is None:
@@ -113,6 +114,16 @@ def _change(entry: Entry) -> Users:
     if isinstance(entry, Evicted):
         return Users(0, 0 if entry.releasing else -1)
     return Users(0 if entry.pipelined else 1, 1)
+
+
+def _attached(storage: Storage) -> dict[NodeName, set[VolumeId]]:
+    """The volumes of CSI drivers that are attached, be there pods that use them or not."""
+    found: dict[NodeName, set[VolumeId]] = {}
+    for each in storage.attachments.values():
+        volume = storage.volumes.get(each.volume)
+        if volume is not None and volume.id is not None:
+            found.setdefault(each.node, set()).add(volume.id)
+    return found
 
 
 def _limits(ledger: Ledger) -> dict[str, Counts]:

@@ -310,7 +310,7 @@ def test_a_volume_that_is_still_attached_holds_its_place(
     """The node attaches two, and a pod there uses one."""
     known = storage(
         *(BOUND, volume("pv"), claim("used", volume="other"), volume("other"), volume("gone")),
-        *(limit("n0", 2), attached("n0", *there)),
+        *(limit("n0", 2), *(attached("n0", name) for name in there)),
     )
     of = volumes(known, n0=[PodVolumes(using("used"))])
     outcome = plan(gang("g", 1, pod_with("data")), of=of, zones=("a",))
