@@ -55,6 +55,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "Collecting": "wait, Pumice keeps what comes free until the whole group fits",
     "Pipelined": "wait, Pumice binds the group by itself when these pods have gone; "
     "pumice explain names them and tells which rule let them go",
+    "PlanningFailed": "tell the operator of Pumice: the log of the extender has the error; Pumice "
+    "tries again by itself some times, and whenever the group or the configuration changes",
     "QueueOrder": "wait for the earlier group of the queue, or set its dequeueStrategy to traverse",
     "NotEnoughTasks": "create the missing pods, or lower minMember",
     "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",

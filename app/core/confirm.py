@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.core.actions.enqueue import ballot, comes_in_anyway, shut_out
+from app.core.faults import LookingAt
 from app.core.ledger import Ledger
 from app.core.points import Opened
 from app.core.policy import NodesNow, Policies
@@ -26,8 +27,8 @@ from app.model.snapshot import Snapshot
 def confirmed(plan: Plan, policies: Policies, *, snapshot: Snapshot, now: float) -> Plan:
     """``plan`` with those admitted and placed that their queues may hold together by now.
 
-    The earlier go first; all of a gang's placements or none. Raises nothing: gangs, queues and
-    nodes that are gone drop out.
+    The earlier go first; all of a gang's placements or none. Gangs, queues and nodes that are gone
+    drop out. Raises `PlanningFault` where a plugin fails at a gang.
     """
     ledger = Ledger(snapshot)
     opened = open_policies(policies, ledger, now=now)
@@ -42,16 +43,17 @@ def confirmed(plan: Plan, policies: Policies, *, snapshot: Snapshot, now: float)
         if gang is None or gang.queue not in snapshot.queues:
             continue
         comes = each.whole and each.gang in coming and not gang.inqueue
-        if comes and _is_kept_out(gang, opened, snapshot, votes=refuses is ballot):
-            continue
         if not (comes or gang.inqueue or each.gang in admitted):
             continue
-        if not _place(ledger, opened, gang, each):
-            continue
-        if comes:
-            ledger.admit(gang)
-            ledger.commit(gang)
-            opened.enqueued(gang)
+        with LookingAt(gang):
+            if comes and _is_kept_out(gang, opened, snapshot, votes=refuses is ballot):
+                continue
+            if not _place(ledger, opened, gang, each):
+                continue
+            if comes:
+                ledger.admit(gang)
+                ledger.commit(gang)
+                opened.enqueued(gang)
         if each.gang in coming:
             admitted.add(each.gang)
         placed.append(each)
@@ -105,10 +107,11 @@ def _admitted(
         if gang is None or gang.queue not in snapshot.queues:
             continue
         if not gang.inqueue:  # else it was admitted on demand, and its claim counts already
-            if not comes_in_anyway(gang, snapshot) and refuses(gang, opened, snapshot):
-                continue
-            ledger.admit(gang)
-            opened.enqueued(gang)
+            with LookingAt(gang):
+                if not comes_in_anyway(gang, snapshot) and refuses(gang, opened, snapshot):
+                    continue
+                ledger.admit(gang)
+                opened.enqueued(gang)
         yield key
 
 

@@ -13,6 +13,7 @@ are walked in total orders that end in names.
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from app.core.actions.preempt import gangpreempt, preempt
 from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_shown
 from app.core.actions.reclaim import gangreclaim, reclaim
 from app.core.actions.shuffle import shuffle
+from app.core.faults import LookingAt, PlanningFault
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.arrays import MANY, Counts
@@ -45,6 +47,8 @@ from app.model.reason import Cause, Never, Refusal
 from app.model.resources import Rows
 from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import GroupPhase
+
+T = TypeVar("T")
 
 ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
     "enqueue": enqueue,
@@ -64,6 +68,8 @@ EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
 
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""
+MOST_FAULTS = 4
+"""After so many in one plan, all groups of the queues that they are of are left out."""
 
 
 def plan_steps(
@@ -86,7 +92,53 @@ def plan_steps(
 
 def plan(snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None) -> Plan:
     """A whole cycle in one go."""
-    return _finish(plan_steps(snapshot, policies, now=now, shapes=shapes))
+    return finish(plan_steps(snapshot, policies, now=now, shapes=shapes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """A ``plan`` of a ``snapshot`` in which those that planning failed at wait for nothing.
+
+    ``faults`` has each of these with the error.
+    """
+
+    snapshot: Snapshot
+    plan: Plan
+    faults: Mapping[GroupKey, PlanningFault]
+
+    def with_refusals(self) -> Plan:
+        """The plan, in which the groups with faults have a reason too."""
+        failed = {key: fault.refusal for key, fault in self.faults.items()}
+        return replace(self.plan, refused={**self.plan.refused, **failed}) if failed else self.plan
+
+
+def plan_around_faults(
+    snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
+) -> Generator[None, None, Planned]:
+    """A whole cycle, in pieces, without the groups that planning fails at.
+
+    Each plan begins anew, with a ledger of its own, so nothing is left of one that failed. Raises
+    the error if it is of no group that waits.
+    """
+    faults: dict[GroupKey, PlanningFault] = {}
+    while True:
+        try:
+            decided = yield from plan_steps(snapshot, policies, now=now, shapes=shapes)
+        except PlanningFault as fault:
+            whole_queues = len({id(each) for each in faults.values()}) >= MOST_FAULTS
+            blamed = [gang for gang in snapshot.pending if fault.blames(gang)]
+            if not blamed:
+                raise
+            queues = {gang.queue for gang in blamed} if whole_queues else ()
+            left = []
+            for gang in snapshot.pending:
+                if fault.blames(gang) or gang.queue in queues:
+                    faults[gang.key] = fault
+                else:
+                    left.append(gang)
+            snapshot = replace(snapshot, pending=tuple(left))
+        else:
+            return Planned(snapshot, decided, faults)
 
 
 def plan_gang(
@@ -103,7 +155,7 @@ def plan_gang(
     cycle = _open(
         snapshot, policies, pending=pending, now=now, find=partial(placer_on, shapes=shapes)
     )
-    return _finish(_plan_run(cycle))
+    return finish(_plan_run(cycle))
 
 
 def may_place(
@@ -136,7 +188,7 @@ def may_place(
         explain=False,
         evicted=[at for uid in evicted if (at := snapshot.running.index.get(uid)) is not None],
     )
-    placed = _finish(_plan_run(cycle)).placed
+    placed = finish(_plan_run(cycle)).placed
     return frozenset(each.task.uid for gang in placed for each in gang.placements)
 
 
@@ -259,10 +311,11 @@ def _run(cycle: Cycle) -> Steps:
         cycle.loans = loans(cycle.ledger, cycle.opened.queue_shares)
     keep_room_for_shown(cycle)
     for number, gang in enumerate(cycle.pending):
-        _account_for(cycle, gang)
-        set_aside(cycle, gang)
-        if gang.queue_first:
-            cycle.show(newly_shown(cycle, gang))
+        with LookingAt(gang):
+            _account_for(cycle, gang)
+            set_aside(cycle, gang)
+            if gang.queue_first:
+                cycle.show(newly_shown(cycle, gang))
         if number % _PIECE == 0:
             yield
 
@@ -296,10 +349,11 @@ def _account_for(cycle: Cycle, gang: Gang) -> None:
         cycle.refuse(gang, refusals.not_taken_up(gang, admitted=admitted))
 
 
-def _finish(steps: Generator[None, None, Plan]) -> Plan:
+def finish(steps: Generator[None, None, T]) -> T:
+    """The outcome of ``steps``, in one go."""
     while True:
         try:
             next(steps)
         except StopIteration as done:
-            outcome: Plan = done.value
+            outcome: T = done.value
             return outcome

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from app.core.planner import plan_steps
+from app.core.planner import plan_around_faults
 from app.core.policy import Policies
 from app.model.eviction import EvictionPlan, PipelinedPlace
 from app.model.gang import Gang
@@ -87,7 +87,8 @@ def simulate_steps(
     the name of a node that is not there.
     """
     asked = changed(snapshot, change)
-    decided = yield from plan_steps(asked, policies, now=now, shapes=None)
+    planned = yield from plan_around_faults(asked, policies, now=now, shapes=None)
+    decided = planned.with_refusals()
     fates = {gang.key: fate_of(gang, decided) for gang in asked.pending}
     others = tuple(each for each in decided.evictions if not each.preemptor)
     return Simulated(asked, fates, others)

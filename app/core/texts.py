@@ -56,6 +56,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.COLLECTING: "waiting for more room than is kept for the group so far",
     Cause.QUEUE_ORDER: "waiting for an earlier group of the queue",
     Cause.PIPELINED: "waiting for evicted pods to go",
+    Cause.PLANNING_FAILED: "waiting since planning failed at the group",
     Cause.NO_DOMAIN: "waiting for a domain of the network that has room for the group",
     Cause.TOPOLOGY_AFFINITY: "waiting for a domain of the network beside or away from other groups",
 }

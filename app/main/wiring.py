@@ -29,6 +29,7 @@ from app.service.cycle.eta.etas import etas_beside
 from app.service.cycle.eviction_progress import EvictionProgress
 from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
+from app.service.cycle.faulty_groups import FaultyGroups
 from app.service.cycle.heirs import Heirs
 from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.leadership import Leadership
@@ -316,7 +317,8 @@ def _planning(
     refused, pace = Refused(cache), Pace(limits, log)
     last_plan, evictions = LastPlan(cache, refused), Evictions(cache=cache, limits=limits)
     torn = GiveBackTorn(cache, evictions, clock)
-    source = PlannerInput(cache, snapshotter, configuration, vetoes, allowed_victims)
+    faulty = FaultyGroups(cache)
+    source = PlannerInput(cache, snapshotter, configuration, vetoes, allowed_victims, faulty)
     queries = Queries(
         cache=cache,
         configuration=configuration,
@@ -340,6 +342,7 @@ def _planning(
         evictions=evictions,
         asked_victims=AskedVictims(cache, configuration),
         torn=torn,
+        faulty=faulty,
         log=log,
         limits=limits,
     )

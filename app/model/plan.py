@@ -1,7 +1,7 @@
 """What a cycle decided: a value, enacted elsewhere."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.model.eviction import EvictionPlan
 from app.model.exchange import ANY_EQUAL, Exchange
@@ -98,3 +98,9 @@ class Plan:
     loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
     evictions: tuple[EvictionPlan, ...] = ()
     """Decisions to evict, whose preemptors are in none of ``placed``."""
+
+    def without(self, group: GroupKey) -> "Plan":
+        """The plan in which that group is neither admitted nor placed."""
+        admitted = tuple(key for key in self.admitted if key != group)
+        placed = tuple(each for each in self.placed if each.gang != group)
+        return replace(self, admitted=admitted, placed=placed)

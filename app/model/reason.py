@@ -56,6 +56,7 @@ class Cause(StrEnum):
     COLLECTING = "Collecting"
     QUEUE_ORDER = "QueueOrder"
     PIPELINED = "Pipelined"
+    PLANNING_FAILED = "PlanningFailed"
     NO_DOMAIN = "NoDomain"
     TOPOLOGY_AFFINITY = "TopologyAffinity"
 

@@ -129,6 +129,11 @@ CYCLE_FAILURES = Counter(
     "Planning cycles that ended in an unexpected error.",
     registry=REGISTRY,
 )
+PLANNING_FAULTS = Counter(
+    "pumice_planning_faults",
+    "Groups that planning failed at by an unexpected error, each time that one was left out.",
+    registry=REGISTRY,
+)
 GROUPS_REFUSED = Gauge(
     "pumice_groups_refused",
     "Groups without all their places after the last cycle, by cause.",

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from app.cli.next_steps import next_step
+from app.core.faults import PlanningFault
 from app.core.texts import NEVER, describe, filter_text
+from app.model.ids import GroupKey
 from app.model.reason import (
     Cause,
     Holder,
@@ -220,6 +222,12 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
             Cause.PIPELINED,
             "room is kept for the group; it waits for 1 pod to go: default/other-worker-0",
         ),
+    ),
+    Cause.PLANNING_FAILED: (
+        "The planner, or a plugin of it, failed at this group by an error that it does not expect. "
+        "All other groups are planned without it. It is tried again after a second, then each time "
+        "after twice as long, ten times at most; then when the group or the configuration changes.",
+        PlanningFault(group=GroupKey(_GROUP)).refusal,
     ),
     Cause.NO_DOMAIN: (
         "No domain of the network of an allowed tier has room for the whole group. See "

@@ -17,6 +17,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 from app.core.actions import nominated_room
 from app.core.actions.backlog import Backlog
@@ -28,6 +30,7 @@ from app.core.actions.minimum import awaits_unknown, is_reached, place_minimum
 from app.core.actions.precedence import Order, Precedence
 from app.core.actions.serving import serve, take_turns
 from app.core.actions.turns import Turns
+from app.core.faults import LookingAt
 from app.model.gang import Gang
 
 _PIECE = 32
@@ -40,38 +43,40 @@ def allocate(cycle: Cycle) -> Steps:
     plain: list[Gang] = []
     last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     precedence = Precedence.of(cycle)
-    torn: list[Gang] = []
+    torn: list[tuple[Any, Gang]] = []
     first: list[tuple[Order, Gang]] = []
     nominated_room.block(cycle, precedence.before)
     for number, gang in enumerate(cycle.pending):
-        if _takes_part(cycle, gang):
-            if gang.partial and not is_reached(cycle, gang.as_it_was):
-                torn.append(gang)
-            elif precedence.covers(gang):
-                heappush(first, (precedence.order_of(gang), gang))
-            else:
-                plain.append(gang)
-            if gang.unused and not gang.partial:
-                last.add(Backlog(gang, goes_last=True))
+        with LookingAt(gang):
+            if _takes_part(cycle, gang):
+                if gang.partial and not is_reached(cycle, gang.as_it_was):
+                    torn.append((cycle.opened.gang_key(gang), gang))
+                elif precedence.covers(gang):
+                    heappush(first, (precedence.order_of(gang), gang))
+                else:
+                    plain.append(gang)
+                if gang.unused and not gang.partial:
+                    last.add(Backlog(gang, goes_last=True))
         if number % _PIECE == 0:
             yield
-    for gang in sorted(torn, key=cycle.opened.gang_key):
-        yield from _serve_torn(cycle, turns, gang)
-        yield
+    for _, gang in sorted(torn, key=itemgetter(0)):
+        with LookingAt(gang):
+            yield from _serve_torn(cycle, turns, gang)
     ahead = [gang for _, gang in first]
     yield from _serve_first(cycle, turns, _in_order(first))
     nominated_room.block(cycle, precedence.beside)
     yield from collect(cycle, plain)
     yield from _stand_in_line(turns, plain)
     yield from take_turns(cycle, turns, by_share=True)
-    yield from borrow(cycle, [*torn, *ahead, *plain])
+    yield from borrow(cycle, [*(gang for _, gang in torn), *ahead, *plain])
     yield from take_turns(cycle, last, by_share=True)
 
 
 def _stand_in_line(turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:
     """Let gangs take their turns, in pieces: there may be ten thousand."""
     for number, gang in enumerate(gangs):
-        turns.add(Backlog(gang))
+        with LookingAt(gang):
+            turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
 
@@ -81,12 +86,14 @@ def _serve_torn(cycle: Cycle, turns: Turns[Backlog], gang: Gang) -> Steps:
     as_it_was = gang.as_it_was
     if as_it_was is gang:
         yield from serve(cycle, turns, Backlog(gang))
+        yield
         return
     backlog = Backlog(as_it_was)
     yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
     placed = yield from place_minimum(cycle, backlog)
     if placed:
         turns.add(Backlog(gang))
+    yield
 
 
 def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:
@@ -99,10 +106,11 @@ def _serve_first(cycle: Cycle, turns: Turns[Backlog], gangs: Iterable[Gang]) -> 
             yield from _serve_evicting(cycle, turns, list(rank))
             continue
         for gang in rank:
-            if cycle.opened.overused(gang.queue) is None:
-                yield from serve(cycle, turns, Backlog(gang))
-            else:
-                turns.add(Backlog(gang))
+            with LookingAt(gang):
+                if cycle.opened.overused(gang.queue) is None:
+                    yield from serve(cycle, turns, Backlog(gang))
+                else:
+                    turns.add(Backlog(gang))
             yield
     nominated_room.block_for_others(cycle, claims, least=None)
 
@@ -111,7 +119,8 @@ def _serve_evicting(cycle: Cycle, turns: Turns[Backlog], gangs: Sequence[Gang]) 
     """Give gangs what was evicted for them; for more they take their turns."""
     nominated_room.give(cycle, gangs)
     for gang in filter(cycle.lacks_places, gangs):
-        turns.add(Backlog(gang))
+        with LookingAt(gang):
+            turns.add(Backlog(gang))
     yield
 
 

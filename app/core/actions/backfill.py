@@ -10,6 +10,7 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_alone
 from app.core.actions.minimum import is_reached, place_minimum
 from app.core.actions.turns import Turns
+from app.core.faults import LookingAt
 from app.core.gangs.units import goes_alone
 from app.model.gang import Gang
 
@@ -21,13 +22,16 @@ def backfill(cycle: Cycle) -> Steps:
     """Place best-effort members, queue by queue and gang by gang."""
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     for number, gang in enumerate(cycle.pending):
-        if _takes_part(cycle, gang):
-            turns.add(Backlog(gang))
+        with LookingAt(gang):
+            if _takes_part(cycle, gang):
+                turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
     turns.start()
     while (queue := turns.queue()) is not None:
-        yield from _serve(cycle, turns.take(queue))
+        backlog = turns.take(queue)
+        with LookingAt(backlog.gang):
+            yield from _serve(cycle, backlog)
         turns.done(queue)
         yield
 

@@ -16,6 +16,7 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached
 from app.core.actions.serving import beyond_all_room, take_turns
 from app.core.actions.turns import Turns
+from app.core.faults import LookingAt
 from app.model.gang import Gang
 
 _PIECE = 32
@@ -36,8 +37,9 @@ def borrow(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
         for reached in (False, True):
             turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
             for number, gang in enumerate(waiting):
-                if is_reached(cycle, gang) is reached and _lacks_places(cycle, gang, reached):
-                    turns.add(Backlog(gang))
+                with LookingAt(gang):
+                    if is_reached(cycle, gang) is reached and _lacks_places(cycle, gang, reached):
+                        turns.add(Backlog(gang))
                 if number % _PIECE == 0:
                     yield
             yield from take_turns(cycle, turns, by_share=False)

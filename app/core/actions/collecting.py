@@ -26,6 +26,7 @@ from app.core.actions.minimum import is_reached, tasks_of_minimum
 from app.core.actions.network import DomainSearch, Members
 from app.core.actions.serving import give_minimum
 from app.core.actions.turns import Turns
+from app.core.faults import LookingAt
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.plan import Collected
@@ -61,8 +62,9 @@ def collect(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
         order=lambda left, right: _order(cycle, turns, left, right),
     )
     for number, gang in enumerate(gangs):
-        if _is_due(cycle, gang):
-            turns.add(Backlog(gang))
+        with LookingAt(gang):
+            if _is_due(cycle, gang):
+                turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
     leaning = {queue: _lean(cycle, turns, queue) for queue in turns.queues()}
@@ -158,12 +160,13 @@ def _serve_first(
 ) -> Generator[None, None, bool]:
     """Place the first gang of ``queue``, or collect for it; whether the next one may try."""
     backlog = turns.take(queue)
-    entitled = _is_entitled(cycle, backlog)
-    with cycle.beyond_shares(allowed=entitled and cycle.opened.borrows):
-        placed = yield from give_minimum(cycle, backlog)
-    if placed:
-        return True
-    return not (_keep(cycle, backlog) if entitled else _wait_for_share(cycle, backlog))
+    with LookingAt(backlog.gang):
+        entitled = _is_entitled(cycle, backlog)
+        with cycle.beyond_shares(allowed=entitled and cycle.opened.borrows):
+            placed = yield from give_minimum(cycle, backlog)
+        if placed:
+            return True
+        return not (_keep(cycle, backlog) if entitled else _wait_for_share(cycle, backlog))
 
 
 def _wait_for_share(cycle: Cycle, backlog: Backlog) -> bool:

@@ -14,6 +14,8 @@ rule spares how many, and what is lacking even without the others.
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
+from typing import Any
 
 from app.core.accounts import GangAccount
 from app.core.actions import futility
@@ -27,6 +29,7 @@ from app.core.actions.victim_search import Work
 from app.core.actions.victims_in_domain import Found, Hunt, without_victims
 from app.core.entries import Moment
 from app.core.evicting import Evicting
+from app.core.faults import LookingAt
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.core.policy import Preemptor
@@ -51,19 +54,20 @@ def contend(cycle: Cycle, action: EvictionAction) -> Steps:
     Before all others come gangs that lost members of it.
     """
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
-    torn: list[Gang] = []
+    torn: list[tuple[Any, Gang]] = []
     contest = _Contest(cycle, action)
     for number, gang in enumerate(cycle.pending):
-        if _may_preempt(cycle, gang):
-            if gang.partial and gang.as_it_was is gang:
-                torn.append(gang)
-            else:
-                turns.add(Backlog(gang))
+        with LookingAt(gang):
+            if _may_preempt(cycle, gang):
+                if gang.partial and gang.as_it_was is gang:
+                    torn.append((cycle.opened.gang_key(gang), gang))
+                else:
+                    turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
     turns.start()
     with cycle.as_held():
-        for gang in sorted(torn, key=cycle.opened.gang_key):
+        for _, gang in sorted(torn, key=itemgetter(0)):
             yield from contest.take_up(Backlog(gang))
         while (queue := turns.queue()) is not None:
             yield from contest.take_up(turns.take(queue))
@@ -111,9 +115,10 @@ class _Contest:
     def take_up(self, backlog: Backlog) -> Steps:
         """Sort the members of one gang, and evict for it."""
         cycle, gang = self.cycle, backlog.gang
-        yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
-        with cycle.kept_room_of(gang):
-            self.evict_for(backlog)
+        with LookingAt(gang):
+            yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
+            with cycle.kept_room_of(gang):
+                self.evict_for(backlog)
         yield
 
     def evict_for(self, backlog: Backlog) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from app.core.actions.aside import still_aside
 from app.core.actions.cycle import Cycle, Steps, behind_another
 from app.core.actions.turns import Turns
+from app.core.faults import LookingAt
 from app.core.points import Opened
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal
@@ -34,25 +35,28 @@ def enqueue(cycle: Cycle) -> Steps:
     turns: Turns[_Candidate] = Turns(cycle.opened, cycle.line)
     at_once: list[Gang] = []
     for number, gang in enumerate(cycle.pending):
-        if not cycle.in_play(gang) and not cycle.sits_out(gang):
-            if comes_in_anyway(gang, cycle.snapshot):
-                at_once.append(gang)
-            else:
-                turns.add(_Candidate(gang))
+        with LookingAt(gang):
+            if not cycle.in_play(gang) and not cycle.sits_out(gang):
+                if comes_in_anyway(gang, cycle.snapshot):
+                    at_once.append(gang)
+                else:
+                    turns.add(_Candidate(gang))
         if number % _PIECE == 0:
             yield
     for gang in sorted(at_once, key=lambda gang: gang.key):
-        cycle.admit(gang)
+        with LookingAt(gang):
+            cycle.admit(gang)
     turns.start()
     while (queue := turns.queue()) is not None:
         gang = turns.take(queue).gang
-        refusal = ballot(gang, cycle.opened, cycle.snapshot) or still_aside(cycle, gang)
-        if refusal is None:
-            cycle.admit(gang)
-        else:
-            cycle.refuse(gang, refusal)
-            if cycle.snapshot.queues[queue].in_order:
-                _refuse_behind(cycle, gang, turns.drop(queue))
+        with LookingAt(gang):
+            refusal = ballot(gang, cycle.opened, cycle.snapshot) or still_aside(cycle, gang)
+            if refusal is None:
+                cycle.admit(gang)
+            else:
+                cycle.refuse(gang, refusal)
+                if cycle.snapshot.queues[queue].in_order:
+                    _refuse_behind(cycle, gang, turns.drop(queue))
         turns.done(queue)
         yield
 

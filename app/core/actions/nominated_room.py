@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.minimum import is_reached
+from app.core.faults import LookingAt
 from app.core.gangs.need import Need
 from app.model.exchange import NO_EXCHANGE
 from app.model.gang import Gang, Task
@@ -27,12 +28,13 @@ def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
     """Place the members of these gangs of one that room was made for, or hold it for them."""
     late: list[tuple[Task, int]] = []
     for gang in gangs:
-        for task, row, done in _claims(cycle, gang):
-            takes = Need.of(gang, cycle.ledger.gang(gang)).takes(task.role)
-            if done and takes and cycle.finder.fits(gang, task, row):
-                _place(cycle, gang, task, row)
-            else:
-                late.append((task, row))
+        with LookingAt(gang):
+            for task, row, done in _claims(cycle, gang):
+                takes = Need.of(gang, cycle.ledger.gang(gang)).takes(task.role)
+                if done and takes and cycle.finder.fits(gang, task, row):
+                    _place(cycle, gang, task, row)
+                else:
+                    late.append((task, row))
     for task, row in late:
         cycle.block(task.request, node=row)
 
@@ -40,8 +42,9 @@ def give(cycle: Cycle, gangs: Iterable[Gang]) -> None:
 def block(cycle: Cycle, gangs: Iterable[Gang]) -> None:
     """Block the room nominated for gangs that are not planned now."""
     for gang in gangs:
-        for task, row, _ in _claims(cycle, gang):
-            cycle.block(task.request, node=row)
+        with LookingAt(gang):
+            for task, row, _ in _claims(cycle, gang):
+                cycle.block(task.request, node=row)
 
 
 def block_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -> None:
@@ -58,7 +61,8 @@ def block_for_others(cycle: Cycle, claims: deque[Claim], *, least: int | None) -
 
 def is_due(cycle: Cycle, gang: Gang) -> bool:
     """Whether some member of ``gang`` may have what was made for it, when that is there."""
-    return not cycle.cools_down(gang) and next(_claims(cycle, gang), None) is not None
+    with LookingAt(gang):
+        return not cycle.cools_down(gang) and next(_claims(cycle, gang), None) is not None
 
 
 def _claims(cycle: Cycle, gang: Gang) -> Iterator[tuple[Task, int, bool]]:

@@ -13,6 +13,7 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_next
 from app.core.actions.minimum import is_reached, lacks_members, place_minimum
 from app.core.actions.turns import Turns
+from app.core.faults import LookingAt
 from app.core.policy import TaskKey
 from app.core.shares.entitlements import rest_of
 from app.model.gang import Gang, Task
@@ -90,7 +91,9 @@ def take_turns(cycle: Cycle, turns: Turns[Backlog], *, by_share: bool) -> Steps:
     while (at := turns.queue()) is not None:
         dropped = yield from _drop(cycle, turns, at, by_share=by_share)
         if not dropped:
-            yield from serve(cycle, turns, turns.take(at))
+            backlog = turns.take(at)
+            with LookingAt(backlog.gang):
+                yield from serve(cycle, turns, backlog)
         turns.done(at)
         yield
 
@@ -122,12 +125,14 @@ def _drop(
     """Refuse all gangs of ``queue`` when it gets no more turns; returns whether that is so."""
     refusal = cycle.stopped(queue)
     if refusal is None and by_share:
-        refusal = cycle.opened.overused(queue)
+        with LookingAt(queue=queue):
+            refusal = cycle.opened.overused(queue)
     if refusal is None:
         return False
     for number, backlog in enumerate(turns.drop(queue)):
         gang: Gang = backlog.gang
-        cycle.refuse(gang, lacks_members(cycle, gang) or refusal)
+        with LookingAt(gang):
+            cycle.refuse(gang, lacks_members(cycle, gang) or refusal)
         if number % _PIECE == 0:
             yield
     return True

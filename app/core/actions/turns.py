@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Generic, Protocol, TypeVar
 
+from app.core.faults import LookingAt
 from app.core.points import Opened
 from app.core.policy import QueueCompare
 from app.model.gang import Gang
@@ -43,7 +44,13 @@ class _Branch:
         self.below: list[_Branch] = []
 
     def __lt__(self, other: "_Branch") -> bool:
-        return self.order(self.first, other.first) < 0
+        try:
+            return self.order(self.first, other.first) < 0
+        except Exception:
+            for queue in (self.first, other.first):
+                with LookingAt(queue=queue):
+                    self.order(queue, queue)
+            raise
 
     def settle(self) -> None:
         """Make a heap of what was collected in ``below``."""

@@ -5,13 +5,14 @@ that is like the last one may have a place without a plan (:mod:`app.service.cyc
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member
 from app.cache.gangs.missing import slots_wanted
 from app.cache.gangs.story import Stimulus
-from app.core.planner import plan, plan_gang
+from app.core.faults import PlanningFault
+from app.core.planner import finish, plan_around_faults, plan_gang
 from app.model.ids import GroupKey, NodeName
 from app.model.plan import GangPlacement, Placement
 from app.model.recorded import PlanCall
@@ -62,13 +63,20 @@ class OnDemand:
         if self.refused.stands(group) and not anew:
             return False
         now = self.clock()
+        if key in self.input.faulty.left_out(now=now):
+            return False
         self.log.on_demand += 1
         if not self.cycle.under_way and self._few_are_pending():
             return self._plan_all(now, asked=key)
         token = self.input.token(now)
-        decided = plan_gang(
-            token.snapshot, token.policies, key=key, now=now, shapes=self.input.shapes
-        )
+        try:
+            decided = plan_gang(
+                token.snapshot, token.policies, key=key, now=now, shapes=self.input.shapes
+            )
+        except PlanningFault as fault:
+            self.input.faulty.note({key: fault}, now=now)
+            self.refused.note_on_demand(group, {key: fault.refusal})
+            return False
         self.input.ring.note(PlanCall.GANG, token, decided, now=now, key=key)
         self.publisher.set_aside(decided, token.snapshot)
         for admitted in decided.admitted:
@@ -106,8 +114,12 @@ class OnDemand:
         """A cycle's planning in one go; returns whether something of ``asked`` was placed."""
         self.cache.signals.taken_up()
         token = self.input.token(now)
-        decided = plan(token.snapshot, token.policies, now=now, shapes=self.input.shapes)
-        self.input.ring.note(PlanCall.ON_DEMAND, token, decided, now=now)
+        planned = finish(
+            plan_around_faults(token.snapshot, token.policies, now=now, shapes=self.input.shapes)
+        )
+        token = replace(token, snapshot=planned.snapshot)
+        self.input.ring.note(PlanCall.ON_DEMAND, token, planned.plan, now=now)
+        decided = self.input.faulty.followed(planned, now=now)
         if self.publisher.publish(decided, token, now=now):
             self.cache.signals.note_dirty()
         self.refused.note_all_on_demand()

@@ -9,6 +9,7 @@ from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.placement.statics import ShapeCache
 from app.service.configuration import Configuration
 from app.service.cycle.allowed_victims import AllowedVictims
+from app.service.cycle.faulty_groups import FaultyGroups
 from app.service.cycle.ring import Ring
 from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.cycle.vetoes import Vetoes
@@ -16,13 +17,17 @@ from app.service.cycle.vetoes import Vetoes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannerInput:
-    """``shapes`` is the planner's cache, which outlives cycles; ``ring`` has its last calls."""
+    """``shapes`` is the planner's cache, which outlives cycles; ``ring`` has its last calls.
+
+    Groups that are ``faulty`` are left out for a while.
+    """
 
     cache: ClusterCache
     snapshotter: Snapshotter
     configuration: Configuration
     vetoes: Vetoes
     allowed_victims: AllowedVictims
+    faulty: FaultyGroups
     shapes: ShapeCache = field(default_factory=ShapeCache)
     ring: Ring = field(default_factory=Ring)
 
@@ -40,4 +45,5 @@ class PlannerInput:
             running=running or self.configuration.evicts or bool(self.cache.giving_up),
             imagined=imagined,
         )
+        snapshot = self.faulty.without(snapshot, now=now)
         return SnapshotToken(snapshot, self.configuration.policies)

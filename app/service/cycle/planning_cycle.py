@@ -15,10 +15,10 @@ then runs in one go.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.cache.cluster import ClusterCache
-from app.core.planner import plan_steps
+from app.core.planner import plan_around_faults
 from app.core.policy import Policies
 from app.model.ids import GroupKey
 from app.model.recorded import PlanCall
@@ -116,6 +116,7 @@ class PlanningCycle:
         if self._planned_by is not self.input.configuration.policies:
             self._planned_by = self.input.configuration.policies
             self.cache.registry.look_again()
+            self.input.faulty.forget()
         waits = bool(self.cache.registry.pending) or bool(self.cache.giving_up)
         configuration = self.input.configuration
         if not (waits or configuration.shuffles or configuration.revokes):
@@ -123,10 +124,12 @@ class PlanningCycle:
             self.cache.collect((), now=now)
             return
         token = self.input.token(now)
-        steps = plan_steps(token.snapshot, token.policies, now=now, shapes=self.input.shapes)
+        steps = plan_around_faults(
+            token.snapshot, token.policies, now=now, shapes=self.input.shapes
+        )
         self.under_way = True
         try:
-            plan = await in_slices(
+            planned = await in_slices(
                 steps,
                 clock=self.clock,
                 slice_s=self.limits.slice_s,
@@ -134,7 +137,9 @@ class PlanningCycle:
             )
         finally:
             self.under_way = False
-        self.input.ring.note(PlanCall.CYCLE, token, plan, now=now)
+        token = replace(token, snapshot=planned.snapshot)
+        self.input.ring.note(PlanCall.CYCLE, token, planned.plan, now=now)
+        plan = self.input.faulty.followed(planned, now=now)
         if not self.leadership.leads:
             return
         self._in_one_go = self.publisher.publish(plan, token, now=now)

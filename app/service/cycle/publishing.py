@@ -20,6 +20,7 @@ from app.cache.gangs.story import Stimulus
 from app.cache.gangs.views import asks_like
 from app.cache.snapshots.snapshotter import Snapshotter
 from app.core.confirm import confirmed, queue_waits_for
+from app.core.faults import PlanningFault
 from app.model.ids import GroupKey, QueueName
 from app.model.plan import GangPlacement, Plan
 from app.model.snapshot import Snapshot
@@ -30,6 +31,7 @@ from app.service.cycle.cool_down import start_cool_down
 from app.service.cycle.cycle_log import CycleLog
 from app.service.cycle.evictions import Evictions
 from app.service.cycle.expiry import Expiry
+from app.service.cycle.faulty_groups import FaultyGroups
 from app.service.cycle.last_plan import LastPlan
 from app.service.cycle.snapshot_token import SnapshotToken
 from app.service.intake.http_extender.victims import AskedVictims
@@ -56,6 +58,7 @@ class Publisher:
     evictions: Evictions
     asked_victims: AskedVictims
     torn: GiveBackTorn
+    faulty: FaultyGroups
     log: CycleLog
     limits: Limits
     told: list[Published] = field(default_factory=list)
@@ -199,4 +202,11 @@ class Publisher:
         snapshot = replace(
             self.snapshotter.snapshot(), nominated_room=token.snapshot.nominated_room
         )
-        return confirmed(plan, self.configuration.policies, snapshot=snapshot, now=now)
+        while True:
+            try:
+                return confirmed(plan, self.configuration.policies, snapshot=snapshot, now=now)
+            except PlanningFault as fault:
+                if fault.group is None:
+                    raise
+                self.faulty.note({fault.group: fault}, now=now)
+                plan = plan.without(fault.group)

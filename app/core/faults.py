@@ -1,0 +1,67 @@
+"""Errors that no code expects, told with the group or the queue that was looked at.
+
+One group that the planner, or a plugin, fails at must not keep all others from their places. So
+whatever looks at a group does it inside :class:`LookingAt`, and the planner plans again without
+that group (:func:`app.core.planner.plan_around_faults`).
+"""
+
+from types import TracebackType
+
+from app.model.gang import Gang
+from app.model.ids import GroupKey, QueueName
+from app.model.reason import Cause, Refusal
+
+
+class PlanningFault(Exception):
+    """Planning failed while it looked at one group, or at all groups of ``queue``.
+
+    The error itself is the ``__cause__``.
+    """
+
+    def __init__(self, *, group: GroupKey | None = None, queue: QueueName | None = None) -> None:
+        super().__init__(f"group {group}" if group is not None else f"queue {queue}")
+        self.group = group
+        self.queue = queue
+
+    @property
+    def place(self) -> str:
+        """``KeyError in app.core.plugins.priority:33``, without what the error says of objects."""
+        error = self.__cause__ or self
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        where = "" if at is None else f" in {at.tb_frame.f_globals['__name__']}:{at.tb_lineno}"
+        return f"{type(error).__name__}{where}"
+
+    @property
+    def refusal(self) -> Refusal:
+        """What a group is told that is left out for it."""
+        text = f"planning failed at this group ({self.place}); all others are planned without it"
+        return Refusal(Cause.PLANNING_FAILED, detail=text)
+
+    def blames(self, gang: Gang) -> bool:
+        """Whether planning is to go on without ``gang``."""
+        return gang.key == self.group or gang.queue == self.queue
+
+
+class LookingAt:
+    """Inside, an unexpected error is a :class:`PlanningFault` of that gang, or of that queue."""
+
+    __slots__ = ("gang", "queue")
+
+    def __init__(self, gang: Gang | None = None, *, queue: QueueName | None = None) -> None:
+        self.gang = gang
+        self.queue = queue
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PlanningFault):
+            group = None if self.gang is None else self.gang.key
+            raise PlanningFault(group=group, queue=self.queue) from error

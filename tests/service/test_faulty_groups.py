@@ -1,0 +1,148 @@
+"""A plugin that fails at one group: it is left out and told, and all others have their places."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.core.planner import plan
+from app.core.policy import Hooks
+from app.core.tiers import build
+from app.model.conf import PluginConf
+from app.model.gang import Gang
+from app.model.reason import Cause
+from app.model.workload import GroupPhase
+from app.service.cycle.faulty_groups import TRIES
+from app.telemetry import metrics
+from tests.service.rig import Rig, working
+from tests.service.virtual_time import advance
+
+
+class Plugin:
+    """Fails at groups of these names, and counts how often."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = {f"default/{name}" for name in names}
+        self.failures = 0
+
+    def valid(self, gang: Gang) -> Any:
+        """Ask about one group."""
+        if gang.key in self.names:
+            self.failures += 1
+            raise KeyError(f"secret {gang.key}")
+
+
+def rig_with(plugin: Plugin) -> Rig:
+    """A node, and the plugin before all others."""
+    rig = Rig()
+    rig.node("n1", cpu=4000)
+    use(rig, plugin)
+    return rig
+
+
+def use(rig: Rig, plugin: Plugin, point: str = "gang_valid") -> None:
+    """Other policies are in force: the plugin is asked at that point."""
+    configuration = rig.planning.cycle.input.configuration
+    policies = build(configuration.policies.conf)
+    hooks: dict[str, Any] = {point: plugin.valid}
+    tier = [(PluginConf("broken"), lambda _session: Hooks(**hooks))]
+    configuration.policies = replace(policies, tiers=[tier, *policies.tiers])
+
+
+async def test_all_others_have_their_places_and_the_group_is_told() -> None:
+    rig = rig_with(Plugin("bad"))
+    before = metrics.PLANNING_FAULTS._value.get()
+    failures = metrics.CYCLE_FAILURES._value.get()
+    rig.gang("bad", size=2)
+    rig.gang("good", size=2)
+    with working(rig):
+        await advance(0.5)
+        assert (rig.place("good-0"), rig.place("good-1")) == ("n1", "n1")
+        assert rig.refusals[rig.key("bad")].cause is Cause.PLANNING_FAILED
+        assert "secret" not in rig.refusals[rig.key("bad")].detail
+        assert rig.has_reservations() == 2
+        await advance(2)
+        told = [e for e in rig.api.events if e.about.endswith("bad")]
+        assert any("planning failed at this group" in event.message for event in told)
+    assert metrics.PLANNING_FAULTS._value.get() > before
+    assert metrics.CYCLE_FAILURES._value.get() == failures
+
+
+async def test_it_is_tried_again_later_and_later_and_in_the_end_when_it_changes() -> None:
+    plugin = Plugin("bad")
+    rig = rig_with(plugin)
+    rig.gang("bad", size=1)
+    with working(rig):
+        await advance(8)
+        assert 3 <= plugin.failures <= 5
+        await advance(1500)
+        assert plugin.failures == TRIES
+        rig.group("bad", minimum=1, resource_version="2", priority_class="none")
+        await advance(2)
+        assert plugin.failures == TRIES + 1
+
+
+async def test_it_has_its_place_as_soon_as_planning_does_not_fail_any_more() -> None:
+    plugin = Plugin("bad")
+    rig = rig_with(plugin)
+    rig.gang("bad", size=1)
+    with working(rig):
+        await advance(1)
+        plugin.names.clear()
+        await advance(4)
+        assert rig.place("bad-0") == "n1"
+        assert rig.key("bad") not in rig.refusals
+
+
+async def test_another_configuration_lets_it_be_planned_at_once() -> None:
+    plugin = Plugin("bad")
+    rig = rig_with(plugin)
+    rig.gang("bad", size=1)
+    with working(rig):
+        await advance(20)
+        use(rig, Plugin())
+        await advance(2)
+        assert rig.place("bad-0") == "n1"
+
+
+async def test_filter_answers_for_it_and_plans_it_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    plugin = Plugin("bad")
+    rig = rig_with(plugin)
+    rig.gang("bad", size=1)
+    rig.gang("good", size=1)
+    first = rig.filter("bad-0")
+    assert first == rig.filter("bad-0")
+    assert plugin.failures == 1
+    rig.filter("good-0")
+    assert rig.place("good-0") == "n1"
+    [logged] = [each for each in caplog.records if each.exc_info]
+    assert logged.levelno == logging.ERROR
+
+
+async def test_the_log_has_one_traceback_of_an_error_at_many_groups(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    names = [f"bad{number}" for number in range(3)]
+    rig = rig_with(Plugin(*names))
+    for name in names:
+        rig.gang(name, size=1)
+    with working(rig):
+        await advance(20)
+    assert len([each for each in caplog.records if each.exc_info]) == 1
+
+
+async def test_a_group_that_a_plugin_fails_at_when_its_places_are_confirmed_gets_none() -> None:
+    rig = Rig()
+    rig.node("n1", cpu=4000)
+    for name in ("bad", "good"):
+        rig.group(name, minimum=1, phase=GroupPhase.PENDING)
+        rig.pod(name, group=name)
+    token = rig.planning.cycle.input.token(rig.clock())
+    decided = plan(token.snapshot, token.policies, now=rig.clock(), shapes=None)
+    assert len(decided.placed) == 2
+    use(rig, Plugin("bad"), "enqueued")
+    rig.planning.publisher.publish(decided, token, now=rig.clock())
+    assert (rig.place("good"), rig.place("bad")) == ("n1", "")
+    await rig.cycle()
+    assert rig.refusals[rig.key("bad")].cause is Cause.PLANNING_FAILED
