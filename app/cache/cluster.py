@@ -43,7 +43,7 @@ from app.model.pod import Pod
 from app.model.reason import CLOSED, NODE_GONE, SMALLER
 from app.model.resources import Vector
 from app.model.topology import HyperNode
-from app.model.workload import GroupPhase, Namespace, PodGroup, Queue, Quota
+from app.model.workload import DEEPEST_QUEUE, GroupPhase, Namespace, PodGroup, Queue, Quota
 
 
 def _undated() -> float:
@@ -360,9 +360,12 @@ class ClusterCache:
         return self.node_usage.total(asked_of_cordoned=asked)
 
     def ancestors(self, name: QueueName) -> list[QueueName]:
-        """The queues above ``name`` up to the root, nearest first; cut at a cycle or a gap."""
+        """The queues above ``name`` up to the root, nearest first.
+
+        Cut at a cycle, at a gap, and after `DEEPEST_QUEUE` of them.
+        """
         path = [name]
-        while path[-1] != ROOT_QUEUE and path[-1] in self.queues:
+        while path[-1] != ROOT_QUEUE and path[-1] in self.queues and len(path) <= DEEPEST_QUEUE:
             above = self.queues[path[-1]].parent or ROOT_QUEUE
             if above in path or above not in self.queues:
                 break

@@ -113,8 +113,10 @@ class Nodes:
         for key in sorted(known, key=lambda key: (-tiers[key], key)):
             children.setdefault(parents.get(key, CLUSTER), []).append(key)
 
-        def walk(above: str, depth: int) -> Iterator[Usage]:
-            for key in children.get(above, ()):
+        def walk() -> Iterator[Usage]:
+            ahead = [(key, 1) for key in reversed(children.get(CLUSTER, ()))]
+            while ahead:
+                key, depth = ahead.pop()
                 yield self._room(
                     tree.below(key).nodes,
                     name=key,
@@ -123,12 +125,12 @@ class Nodes:
                     tier_name=str(spec(known[key]).get("tierName") or ""),
                     problems=wrong.get(key, ()),
                 )
-                yield from walk(key, depth + 1)
+                ahead += [(below, depth + 1) for below in reversed(children.get(key, ()))]
 
         inside = {node for key in known for node in tree.below(key).nodes}
         outside = self._nodes.keys() - inside
         others = [self._room(outside, name=OUTSIDE, depth=1)] if outside and known else []
-        return [self.all(), *walk(CLUSTER, 1), *others]
+        return [self.all(), *walk(), *others]
 
     def _room(
         self,

@@ -9,7 +9,7 @@ part that is held of any resource.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.cli.queue_rows import held
 from app.cli.tables import Column, fitted, resources, table
@@ -48,13 +48,22 @@ class Share:
     resource: str
 
 
+class _Part(NamedTuple):
+    """A queue with its ``part`` of what the one above it is entitled to."""
+
+    queue: Object
+    entitled: Amounts
+    part: float
+    depth: int
+
+
 def shares(queues: Sequence[Object], cluster: Amounts) -> list[Share]:
     """Parents before their children, those by name."""
     names = {name(queue) for queue in queues}
     children: dict[str, list[Object]] = {}
     for queue in sorted(queues, key=name):
         children.setdefault(_parent(queue, names), []).append(queue)
-    found = list(_walk(children, above="", entitled=cluster, depth=0))
+    found = list(_walk(children, entitled=cluster))
     reached = {share.name for share in found}
     # Queues that are each other's parents hang nowhere; they are shown all the same.
     lost = [queue for queue in queues if name(queue) not in reached]
@@ -121,15 +130,21 @@ def bars(text: str) -> Iterator[tuple[int, int, str]]:
         yield *found.span(), colour
 
 
-def _walk(
-    children: Mapping[str, Sequence[Object]], *, above: str, entitled: Amounts, depth: int
-) -> Iterator[Share]:
-    siblings = children.get(above, ())
-    weights = sum(_weight(queue) for queue in siblings) or 1
-    for queue in siblings:
-        share = _share(queue, entitled, part=_weight(queue) / weights, depth=depth)
+def _walk(children: Mapping[str, Sequence[Object]], *, entitled: Amounts) -> Iterator[Share]:
+    """Each queue behind the one above it; ``entitled`` is what there is for those at the top."""
+
+    def below(name: str, entitled: Amounts, depth: int) -> list[_Part]:
+        siblings = children.get(name, ())
+        weights = sum(_weight(queue) for queue in siblings) or 1
+        parts = [_Part(each, entitled, _weight(each) / weights, depth) for each in siblings]
+        return parts[::-1]
+
+    ahead = below("", entitled, 0)
+    while ahead:
+        queue, of, part, depth = ahead.pop()
+        share = _share(queue, of, part=part, depth=depth)
         yield share
-        yield from _walk(children, above=share.name, entitled=share.entitled, depth=depth + 1)
+        ahead += below(share.name, share.entitled, depth + 1)
 
 
 def _share(queue: Object, above: Amounts, *, part: float, depth: int) -> Share:

@@ -53,27 +53,27 @@ def _tree(found: Answer) -> Iterator[dict[str, Any]]:
         children.setdefault(above if above in found and above != name else "", []).append(name)
     seen: set[str] = set()
 
-    def walk(name: str, depth: int) -> Iterator[dict[str, Any]]:
-        seen.add(name)
-        queue = found[name]
-        yield {
-            "queue": name,
-            "depth": depth,
-            "share": queue["share"],
-            "deserves": queue["entitled"] or {},
-            "holds": queue.get("allocated") or {},
-            "asks": queue.get("request") or {},
-            "groups": queue.get("groups") or 0,
-        }
-        for below in children.get(name, ()):
-            if below not in seen:
-                yield from walk(below, depth + 1)
+    def walk(*names: str) -> Iterator[dict[str, Any]]:
+        ahead = [(name, 0) for name in reversed(names)]
+        while ahead:
+            name, depth = ahead.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            queue = found[name]
+            yield {
+                "queue": name,
+                "depth": depth,
+                "share": queue["share"],
+                "deserves": queue["entitled"] or {},
+                "holds": queue.get("allocated") or {},
+                "asks": queue.get("request") or {},
+                "groups": queue.get("groups") or 0,
+            }
+            ahead += [(below, depth + 1) for below in reversed(children.get(name, ()))]
 
-    for name in children.get("", ()):
-        yield from walk(name, 0)
-    for name in sorted(found.keys() - seen):  # queues that are each other's parents
-        if name not in seen:
-            yield from walk(name, 0)
+    yield from walk(*children.get("", ()))
+    yield from walk(*sorted(found.keys() - seen))  # queues that are each other's parents
 
 
 def _amounts(amounts: Mapping[str, int]) -> str:

@@ -28,7 +28,7 @@ from app.model.resources import Matrix, ResourceAxis, Vector
 from app.model.running import NOT_ASKED, Running
 from app.model.shape import HostPort, PodShape
 from app.model.volumes import NO_VOLUMES, Volumes
-from app.model.workload import Namespace, Queue, Quota
+from app.model.workload import DEEPEST_QUEUE, Namespace, Queue, Quota
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,12 +238,15 @@ class Snapshot:
         )
 
     def ancestry(self, queue: QueueName) -> tuple[QueueName, ...]:
-        """``queue`` and its ancestors up to the root, nearest first; cut at a cycle or a gap."""
+        """``queue`` and its ancestors up to the root, nearest first.
+
+        Cut at a cycle, at a gap, and where the queue is more than `DEEPEST_QUEUE` levels below.
+        """
         path: list[QueueName] = []
         at: QueueName | None = queue
         while at is not None and at in self.queues and at not in path:
             path.append(at)
-            if at == ROOT_QUEUE:
+            if at == ROOT_QUEUE or len(path) > DEEPEST_QUEUE:
                 break
             at = self.queues[at].parent or ROOT_QUEUE
         return tuple(path)

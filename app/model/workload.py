@@ -165,6 +165,11 @@ class NodeGroupRules:
         return group in self.avoided or (wanted and group not in self.banned)
 
 
+DEEPEST_QUEUE: Final = 64
+"""How many levels below the root count, in the tree of queues and in that of their annotations."""
+HIERARCHY: Final = "volcano.sh/hierarchy"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Queue:
     """A queue. Limits that are not set are absent from their amounts; ``parent`` empty: root."""
@@ -196,6 +201,15 @@ class Queue:
     def evicts_over_capability(self) -> bool:
         """Whether pods are evicted that the queue holds beyond its capability."""
         return boolean(self.annotations.get(EVICT_OVER_CAPABILITY, "")) is True
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """The names below the root that the annotation for hierarchical shares gives the queue.
+
+        At most :data:`DEEPEST_QUEUE` of them: admission refuses more.
+        """
+        names = self.annotations.get(HIERARCHY, "").split("/", DEEPEST_QUEUE + 1)
+        return tuple(names[1 : DEEPEST_QUEUE + 1])
 
     @property
     def is_open(self) -> bool:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import field_validator, model_validator
 
 from app.kube.web_url import secure_base_of
+from app.model.workload import DEEPEST_QUEUE
 from app.settings.process import (
     ExistingFile,
     LabelName,
@@ -65,7 +66,7 @@ class WebhookSettings(ProcessSettings):
     admission_conf: ExistingFile | None = option(
         None, text="Resource groups of pods; reloaded when it changes"
     )
-    max_queue_depth: int = option(5, ge=1, text="Levels of queues below the root")
+    max_queue_depth: int = option(5, ge=1, le=DEEPEST_QUEUE, text="Levels of queues below the root")
     enable_root_queue_protection: bool = option(
         True, text="Refuse changes of the root queue's resources"
     )

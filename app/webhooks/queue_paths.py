@@ -4,14 +4,18 @@
 ``volcano.sh/hierarchy-weights: 1/2/8`` the weight at each step.
 """
 
+from typing import Final
+
 from app.model.decimals import decimal
 from app.model.ids import ROOT_QUEUE
+from app.model.workload import DEEPEST_QUEUE, HIERARCHY
 from app.webhooks.world import Facts
 from app.wire.findings import Findings
 from app.wire.unstructured import Object, annotations, name
 
-HIERARCHY = "volcano.sh/hierarchy"
 WEIGHTS = "volcano.sh/hierarchy-weights"
+_LONGEST_WEIGHTS: Final = 4096
+"""Characters: what is told of a wrong weight has all of them in it."""
 
 
 def with_root(queue: Object) -> Object:
@@ -30,6 +34,14 @@ def check_path(queue: Object, facts: Facts, findings: Findings) -> None:
     given = annotations(queue)
     path, weights = given.get(HIERARCHY, ""), given.get(WEIGHTS, "")
     if not path and not weights:
+        return
+    too_deep = max(path.count("/"), weights.count("/")) > DEEPEST_QUEUE
+    if too_deep or len(weights) > _LONGEST_WEIGHTS:
+        text = (
+            f"names more than {DEEPEST_QUEUE} levels below the root, or has weights of more than "
+            f"{_LONGEST_WEIGHTS} characters"
+        )
+        findings.refuse(f"metadata.annotations[{HIERARCHY}]", text)
         return
     if len(path.split("/")) != len(weights.split("/")) or not path or not weights:
         findings.refuse(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.model.ids import ROOT_QUEUE
+from app.model.workload import DEEPEST_QUEUE
 from app.webhooks.job_queue import not_found
 from app.webhooks.queue_amounts import (
     CAPABILITY,
@@ -57,23 +58,35 @@ class QueueTree:
         return self._children.get(queue, [])
 
     def ancestors(self, queue: Mapping[str, Any]) -> Iterator[Object]:
-        """From the parent up to the root; ends before it comes to a queue a second time."""
+        """From the parent up to the root; ends before it comes to a queue a second time.
+
+        It ends above `DEEPEST_QUEUE` queues too: admission lets none be so deep.
+        """
         seen = {name(queue)}
         above = parent_of(queue)
-        while above and above not in seen and above in self._queues:
+        while above and above not in seen and above in self._queues and len(seen) <= DEEPEST_QUEUE:
             seen.add(above)
             yield self._queues[above]
             above = parent_of(self._queues[above])
 
     def descendants(self, queue: str) -> Iterator[Object]:
         """All queues below."""
-        seen, left = {queue}, list(self.children(queue))
-        while left:
-            found = left.pop(0)
-            if name(found) not in seen:
-                seen.add(name(found))
-                yield found
-                left += self.children(name(found))
+        for level in self._levels_below(queue):
+            yield from level
+
+    def height(self, queue: str) -> int:
+        """How many levels of queues are below; at most one more than `DEEPEST_QUEUE`."""
+        return sum(1 for _ in self._levels_below(queue))
+
+    def _levels_below(self, queue: str) -> Iterator[list[Object]]:
+        seen, level = {queue}, self.children(queue)
+        for _ in range(DEEPEST_QUEUE + 1):
+            level = [each for each in level if name(each) not in seen]
+            if not level:
+                return
+            yield level
+            seen |= {name(each) for each in level}
+            level = [below for each in level for below in self.children(name(each))]
 
 
 def check_parent(tree: QueueTree, world: World, findings: Findings) -> None:
@@ -95,6 +108,10 @@ def check_parent(tree: QueueTree, world: World, findings: Findings) -> None:
     above_it = [each for each in tree.ancestors(queue) if name(each) != ROOT_QUEUE]
     if 1 + len(above_it) > most:
         findings.refuse(path, f"queue {name(queue)} exceeds the maximum allowed depth of {most}")
+    elif 1 + len(above_it) + tree.height(name(queue)) > most:
+        findings.refuse(
+            path, f"queues below queue {name(queue)} exceed the maximum allowed depth of {most}"
+        )
     if any(name(below) == above for below in tree.descendants(name(queue))):
         findings.refuse(path, f"queue {above} is below queue {name(queue)}: they form a cycle")
     others = [child for child in tree.children(above) if name(child) != name(queue)]

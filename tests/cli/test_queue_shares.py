@@ -42,6 +42,12 @@ def test_parents_stand_before_their_children() -> None:
     ]
 
 
+def test_a_chain_of_thousands_of_queues_is_shown() -> None:
+    chain = [held(f"q{i}", parent=f"q{i - 1}" if i else "root") for i in range(5_000)]
+    shares = queue_shares.shares([held("root"), *chain], CLUSTER)
+    assert [share.depth for share in shares] == list(range(5_001))
+
+
 def test_a_share_is_of_what_is_deserved() -> None:
     assert found(held("root"), held("a", "3", deserved={"cpu": "4"}))["a"].share == 0.75
 

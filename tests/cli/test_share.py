@@ -38,3 +38,10 @@ def test_programs_get_the_amounts_in_base_units(stand: Stand) -> None:
         shown = json.loads(stand.printed("share", "--extender-url", url, "-o", "json"))
     [b] = [each for each in shown if each["queue"] == "b"]
     assert (b["holds"], b["asks"]["cpu"], b["depth"]) == ({"cpu": 2000, "pods": 2}, 6000, 1)
+
+
+def test_a_chain_of_thousands_of_queues_is_shown(stand: Stand) -> None:
+    chain = {"root": queue()} | {f"q{i}": queue(f"q{i - 1}" if i else "root") for i in range(5_000)}
+    with answering(json.dumps(chain).encode()) as (url, _):
+        shown = json.loads(stand.printed("share", "--extender-url", url, "-o", "json"))
+    assert [each["depth"] for each in shown] == list(range(5_001))

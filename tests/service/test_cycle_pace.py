@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.core.planner import plan_steps
+from app.core.planner import plan_around_faults
 from app.model.ids import NodeName
 from app.service.cycle import planning_cycle
 from app.service.cycle.vetoes import FIRST_S
@@ -51,13 +51,13 @@ async def test_a_veto_that_ends_is_noticed_within_a_second(every_s: float) -> No
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When cycles planned something."""
     at: list[float] = []
-    whole = plan_steps
+    whole = plan_around_faults
 
     def noted(*given: Any, **named: Any) -> Any:
         at.append(clock())
         return whole(*given, **named)
 
-    monkeypatch.setattr(planning_cycle, "plan_steps", noted)
+    monkeypatch.setattr(planning_cycle, "plan_around_faults", noted)
     return at
 
 

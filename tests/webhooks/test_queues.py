@@ -432,3 +432,35 @@ def test_shares_that_can_never_be_had_are_warned_about() -> None:
     assert ask("/queues/validate", beyond, cluster=cluster).warnings == (
         "spec.guarantee: all queues together are guaranteed cpu 17, more than the nodes have",
     )
+
+
+def test_a_queue_is_not_moved_so_deep_that_queues_below_it_are_too_deep() -> None:
+    known = facts(queue("a"), queue("b", parent="a"), queue("q"), queue("c", parent="q"))
+    options = Options(max_queue_depth=3)
+    moved = queue("q", parent="b")
+    verdict = ask("/queues/validate", moved, cluster=known, options=options)
+    assert verdict.message == (
+        "spec.parent: queues below queue q exceed the maximum allowed depth of 3;"
+    )
+    deeper = Options(max_queue_depth=4)
+    assert ask("/queues/validate", moved, cluster=known, options=deeper).allowed
+
+
+def test_a_chain_of_thousands_of_queues_is_judged_in_no_time() -> None:
+    parents = ["", *(f"q{number}" for number in range(5_000))]
+    chain = [queue(f"q{i}", parent=parents[i], capability={"cpu": 1}) for i in range(5_000)]
+    known = facts(*chain)
+    for name in ("q0", "q4999"):
+        given = queue(name, parent="q2500", capability={"cpu": 2})
+        assert not ask("/queues/validate", given, cluster=known).allowed
+
+
+@pytest.mark.parametrize(
+    ("path", "weights"), [("root" + "/a" * 65, "1" + "/1" * 65), ("root/a", "1/" + "x" * 5_000)]
+)
+def test_a_way_of_more_levels_than_count_is_refused_once(path: str, weights: str) -> None:
+    message = ask("/queues/validate", with_path(path, weights)).message
+    assert message.startswith(
+        "metadata.annotations[volcano.sh/hierarchy]: names more than 64 levels below the root"
+    )
+    assert len(message) < 300

@@ -12,8 +12,6 @@ from app.core.ledger import Ledger
 from app.model.conf import SchedulerConf
 from app.model.ids import ROOT_QUEUE, QueueName
 
-_HIERARCHY = "volcano.sh/hierarchy"
-
 
 def lines(ledger: Ledger, conf: SchedulerConf) -> Callable[[QueueName], Line]:
     """The line of a queue in the tree that ``conf`` orders queues by."""
@@ -22,7 +20,7 @@ def lines(ledger: Ledger, conf: SchedulerConf) -> Callable[[QueueName], Line]:
     queues = ledger.snapshot.queues
 
     def annotated(queue: QueueName) -> Line:
-        return tuple(queues[queue].annotations.get(_HIERARCHY, "").split("/")[1:])
+        return queues[queue].way
 
     def parents(queue: QueueName) -> Line:
         above = reversed(ledger.path(queue)[1:])

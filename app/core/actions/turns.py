@@ -136,9 +136,9 @@ class Turns(Generic[T]):
 
     def _grow(self, branches: dict[Line, _Branch], line: Line) -> _Branch:
         """The branch of ``line``, made with all above it where it is missing."""
-        branch = branches.get(line)
-        if branch is None:
-            branch = branches[line] = _Branch(self._order)
-            if line:
-                self._grow(branches, line[:-1]).below.append(branch)
-        return branch
+        missing = [line[:end] for end in range(len(line), -1, -1) if line[:end] not in branches]
+        for each in reversed(missing):
+            branch = branches[each] = _Branch(self._order)
+            if each:
+                branches[each[:-1]].below.append(branch)
+        return branches[line]

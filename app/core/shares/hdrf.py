@@ -26,7 +26,6 @@ from app.model.ids import QueueName
 from app.model.resources import Matrix, Vector
 from app.model.workload import Queue
 
-_HIERARCHY = "volcano.sh/hierarchy"
 _WEIGHTS = "volcano.sh/hierarchy-weights"
 
 
@@ -66,7 +65,7 @@ class ShareTree:
         self._refresh()
         queues = self._ledger.snapshot.queues
         a, b = self._root, self._root
-        for left_name, right_name in zip(_path(queues[left]), _path(queues[right]), strict=False):
+        for left_name, right_name in zip(queues[left].way, queues[right].way, strict=False):
             below_a, below_b = a.children.get(left_name), b.children.get(right_name)
             if below_a is None or below_b is None:
                 return 0
@@ -99,7 +98,7 @@ class ShareTree:
     def _weighted(self, queue: QueueName) -> Mapping[str, float]:
         known = self._ledger.snapshot.queues.get(queue)
         at, path, found = self._root, "", {}
-        for name in _path(known) if known is not None else ():
+        for name in known.way if known is not None else ():
             below = at.children.get(name)
             if below is None:
                 break
@@ -127,7 +126,7 @@ class ShareTree:
     def _follow(self, rows: Sequence[int]) -> None:
         """The leaves of ``rows`` have changed."""
         if self._leaves.saturate(self._total, rows):
-            self._work_out_all(self._root)
+            self._work_out_all()
         else:
             self._work_out_above(self._home[row] for row in rows)
 
@@ -144,12 +143,12 @@ class ShareTree:
             self._row[gang.key] = row
         self._leaves = _Leaves.of(gangs, width=len(self._total))
         self._leaves.saturate(self._total, range(len(gangs)))
-        self._work_out_all(self._root)
+        self._work_out_all()
 
     def _grow(self, queue: Queue) -> _Branch:
         weights = queue.annotations.get(_WEIGHTS, "").split("/")[1:]
         at = self._root
-        for depth, name in enumerate(_path(queue)):
+        for depth, name in enumerate(queue.way):
             below = at.children.get(name)
             if below is None:
                 weight = _weight(weights[depth]) if depth < len(weights) else 1.0
@@ -160,10 +159,12 @@ class ShareTree:
     def _branch(self, *, weight: float, parent: _Branch | None) -> _Branch:
         return _Branch(weight=weight, allocated=np.zeros(len(self._total)), parent=parent)
 
-    def _work_out_all(self, branch: _Branch) -> None:
-        for below in branch.children.values():
-            self._work_out_all(below)
-        self._work_out(branch)
+    def _work_out_all(self) -> None:
+        found = [self._root]
+        for branch in found:
+            found += branch.children.values()
+        for branch in reversed(found):
+            self._work_out(branch)
 
     def _work_out_above(self, branches: Iterable[_Branch]) -> None:
         """Work out ``branches`` and what is above them, each once, children before parents."""
@@ -274,11 +275,6 @@ def _line(branch: _Branch) -> list[_Branch]:
     while (above := line[-1].parent) is not None:
         line.append(above)
     return line
-
-
-def _path(queue: Queue) -> list[str]:
-    """The names below the root that the queue's annotation gives it."""
-    return queue.annotations.get(_HIERARCHY, "").split("/")[1:]
 
 
 def _weight(text: str) -> float:

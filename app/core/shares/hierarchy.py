@@ -1,9 +1,10 @@
 """The tree that queues form by ``spec.parent``, and what each of them can hold in it.
 
-A tree is *broken* when a parent is missing, queues form a cycle, or a group sits in a queue that
-has children: then it is not defined which limits count, and nothing is admitted or placed until it
-is mended. Limits flow down from the root, which is unlimited unless it says otherwise: a queue
-inherits what its capability leaves out, and cannot hold what its siblings are guaranteed.
+A tree is *broken* when a parent is missing, queues form a cycle or too long a chain, or a group
+sits in a queue that has children: then it is not defined which limits count, and nothing is
+admitted or placed until it is mended. Limits flow down from the root, which is unlimited unless it
+says otherwise: a queue inherits what its capability leaves out, and cannot hold what its siblings
+are guaranteed.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from app.model.ids import ROOT_QUEUE, QueueName
 from app.model.reason import Cause, Refusal
 from app.model.resources import Vector
 from app.model.snapshot import Snapshot
-from app.model.workload import Queue
+from app.model.workload import DEEPEST_QUEUE, Queue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +47,12 @@ def find_fault(ledger: Ledger) -> Refusal | None:
     if ROOT_QUEUE not in queues:
         return _broken(ROOT_QUEUE, "queue root does not exist")
     for name in sorted(queues):
-        top = ledger.path(name)[-1]
-        if top != ROOT_QUEUE:
-            return _untied(name, top, ledger.snapshot)
+        path = ledger.path(name)
+        if path[-1] != ROOT_QUEUE and len(path) > DEEPEST_QUEUE:
+            text = f"queue {name} is more than {DEEPEST_QUEUE} levels below the root"
+            return _broken(name, text)
+        if path[-1] != ROOT_QUEUE:
+            return _untied(name, path[-1], ledger.snapshot)
     parents = _parents(ledger.snapshot)
     for name in sorted(parents):
         if ledger.queue(name).groups:
