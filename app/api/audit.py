@@ -1,5 +1,6 @@
 """What was decided, also about objects that are gone; read from files, in a thread."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
 from app.api.body import BadRequest, json_value, refusals
+from app.api.questions import refusing
 from app.api.services import ExtenderServices
 from app.model.decision import AuditQuestion, Coverage, DecisionKind, KeptDecision
 from app.model.viewer import Viewer
@@ -16,9 +18,18 @@ from app.service.ports import AuditTrail
 from app.service.telling.hiding import hidden_in
 
 _MOST: Final = 1000
-_LINES_AT_ONCE: Final = 1000
+_LINES_AT_ONCE: Final = 500
+_TOLD_AT_ONCE: Final = 20
+"""Decisions that are put in words between two turns of the event loop: about a millisecond."""
 NDJSON: Final = "application/x-ndjson"
-_REFUSALS = refusals({400: "the question cannot be read; says why", "default": "refused"})
+_REFUSALS = refusals(
+    {
+        400: "the question cannot be read; says why",
+        429: "too many questions wait",
+        503: "to read the answer takes too long",
+        "default": "refused",
+    }
+)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -83,10 +94,12 @@ def audit_router(services: ExtenderServices) -> APIRouter:
         viewer = await _viewer(services, request, question)
         question = question._replace(namespace=viewer.namespace or "")
         known = services.cache.namespaces
-        if form == "ndjson":
-            return StreamingResponse(_lines(trail, question, viewer, known), media_type=NDJSON)
-        found, coverage = await trail.ask(question)
-        return json_value(Trail(_told(found, viewer, known), _told_coverage(coverage, viewer)))
+        with refusing():
+            if form == "ndjson":
+                return await _streamed(trail, question, viewer, known)
+            found, coverage = await trail.ask(question)
+        told = tuple([each async for each in _told(found, viewer, known)])
+        return json_value(Trail(told, _told_coverage(coverage, viewer)))
 
     @router.get(
         "/audit/evictions/{namespace}/{name}",
@@ -102,7 +115,8 @@ def audit_router(services: ExtenderServices) -> APIRouter:
         """
         viewer = await services.access.tenant(request, namespace)
         known = services.cache.namespaces
-        return json_value(await _why_evicted(trail, f"{namespace}/{name}", viewer, known))
+        with refusing():
+            return json_value(await _why_evicted(trail, f"{namespace}/{name}", viewer, known))
 
     return router
 
@@ -124,14 +138,15 @@ async def _why_evicted(
         since = covered(coverage) if viewer.is_operator else f"since {coverage.since:.0f}"
         raise BadRequest(f"no eviction of pod {pod} is kept ({since})", status=404)
     plan = found[-1].plan
-    decisions = _told([each for each in found if each.plan == plan], viewer, known)
+    of_plan = [each for each in found if each.plan == plan]
+    decisions = tuple([each async for each in _told(of_plan, viewer, known)])
     certificate = await trail.certificate(plan) if viewer.is_operator else None
     return WhyEvicted(pod, decisions, certificate, _told_coverage(coverage, viewer))
 
 
-def _told(
+async def _told(
     found: Sequence[KeptDecision], viewer: Viewer, known: Collection[str]
-) -> tuple[Mapping[str, Any], ...]:
+) -> AsyncIterator[Mapping[str, Any]]:
     """The decisions as JSON objects; for a tenant those of its namespace, without other names.
 
     Hidden are names in the namespaces that are ``known``, and in those of which the decisions name
@@ -139,15 +154,17 @@ def _told(
     for its own groups.
     """
     own = viewer.namespace
-    if own is None:
-        return tuple(each._asdict() for each in found)
-    mine = [each for each in found if each.group.startswith(f"{own}/")]
-    told = (
-        each if each.preemptor.startswith(f"{own}/") else each._replace(plan="") for each in mine
-    )
     groups = (name for each in found for name in (each.group, each.preemptor) if name)
-    namespaces = {*known, *(name.partition("/")[0] for name in groups)}
-    return tuple(hidden_in(each._asdict(), own=own, namespaces=namespaces) for each in told)
+    namespaces = {*known, *(name.partition("/")[0] for name in groups)} if own is not None else ()
+    for number, each in enumerate(found, start=1):
+        if own is None:
+            yield each._asdict()
+        elif each.group.startswith(f"{own}/"):
+            is_own = each.preemptor.startswith(f"{own}/")
+            told = each if is_own else each._replace(plan="")
+            yield hidden_in(told._asdict(), own=own, namespaces=namespaces)
+        if number % _TOLD_AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 def _told_coverage(coverage: Coverage, viewer: Viewer) -> Mapping[str, Any]:
@@ -163,18 +180,22 @@ def covered(coverage: Coverage) -> str:
     return f"{where}, since {coverage.since:.0f}{problems}"
 
 
-async def _lines(
+async def _streamed(
     trail: AuditTrail, question: AuditQuestion, viewer: Viewer, known: Collection[str]
-) -> AsyncIterator[bytes]:
-    after = 0
-    while True:
-        asked = question._replace(after=after, most=_LINES_AT_ONCE)
-        found, _ = await trail.ask(asked)
-        if found:
-            yield b"".join(_encode(each) + b"\n" for each in _told(found, viewer, known))
-            after = found[-1].number
-        if len(found) < _LINES_AT_ONCE:
-            return
+) -> Response:
+    """All decisions, read page by page; with the first page it is known whether they can be."""
+    asked = question._replace(after=0, most=_LINES_AT_ONCE)
+    first, _ = await trail.ask(asked)
+
+    async def lines() -> AsyncIterator[bytes]:
+        found = first
+        while found:
+            yield b"".join([_encode(each) + b"\n" async for each in _told(found, viewer, known)])
+            if len(found) < _LINES_AT_ONCE:
+                return
+            found, _ = await trail.ask(asked._replace(after=found[-1].number))
+
+    return StreamingResponse(lines(), media_type=NDJSON)
 
 
 def _named(what: str, text: str) -> str:

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.body import BadRequest, json_for, refusals
 from app.api.explain import key_of
+from app.api.questions import refusing
 from app.api.services import ExtenderServices
 from app.cache.gangs.groups import Group
 from app.cache.gangs.trail import job_of
 from app.model.viewer import Viewer
-from app.service.cycle.simulations import TooMany
 from app.service.telling.etas import EtaTeller, GroupEta
 
 _REFUSALS = refusals(
@@ -61,18 +61,14 @@ def eta_router(services: ExtenderServices) -> APIRouter:
         viewer = await services.access.tenant(request, namespace)
         services.require_lead()
         group = _group(services, namespace, name)
-        try:
+        with refusing():
             answer = await etas.of(group.key) if group.key in cache.registry.pending else None
-        except TooMany as error:
-            raise BadRequest(str(error), status=429) from None
         told = teller.tell(group, answer, own=viewer.namespace)
         return json_for(viewer, told, namespaces=cache.namespaces)
 
     async def _many(viewer: Viewer, *, namespace: str | None) -> Response:
-        try:
+        with refusing():
             found = await etas.all()
-        except TooMany as error:
-            raise BadRequest(str(error), status=429) from None
         told = tuple(
             teller.tell(group, answer, own=viewer.namespace)
             for key, answer in found.items()

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from fastapi import APIRouter, Request, Response
 
 from app.api.body import BadRequest, json_for, json_value, refusals
+from app.api.questions import refusing
 from app.api.services import ExtenderServices
 from app.core.ordering import LinePosition
 from app.model.ids import GroupKey, group_key
 from app.model.workload import GroupPhase
 from app.service.cycle.advising import Advice, advise
 from app.service.cycle.beyond_minimum import bearable_beyond
-from app.service.cycle.simulations import TooMany
 from app.service.telling.evicting import of_tenant
 from app.service.telling.explanations import Story, explain_group, slots_to_pin
 
@@ -126,12 +126,10 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         if group is None:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         refusal = services.reasons.of(group)
-        try:
-            found = (
-                await advise(planning.simulations, key, refusal) if refusal is not None else None
-            )
-        except TooMany as error:
-            raise BadRequest(str(error), status=429) from None
+        found = None
+        if refusal is not None:
+            with refusing():
+                found = await advise(planning.simulations, key, refusal)
         told = found or Advice((), tried=0, complete=True)
         return json_for(viewer, told, namespaces=cache.namespaces)
 

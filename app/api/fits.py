@@ -8,13 +8,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.body import BadRequest, json_for, refusals
-from app.api.imagined import CannotImagine, imagined
+from app.api.imagined import imagined
+from app.api.questions import refusing
 from app.api.services import ExtenderServices
-from app.cache.gangs.imagined import UnknownResource
 from app.core.texts import describe
 from app.model.ids import QueueName
 from app.service.cycle.fitting import MOST, Largest, largest
-from app.service.cycle.simulations import NewGroup, TooMany
+from app.service.cycle.simulations import NewGroup
 from app.wire.errors import DecodeError
 from app.wire.kinds import JOBS
 from app.wire.quantity import QuantityError, amount
@@ -72,15 +72,10 @@ def fits_router(services: ExtenderServices) -> APIRouter:
             return made
 
         try:
-            found = await largest(planning.simulations, gang_of, most=_at_most(services, asked))
-        except CannotImagine as error:
-            raise BadRequest(str(error), status=error.status) from None
+            with refusing():
+                found = await largest(planning.simulations, gang_of, most=_at_most(services, asked))
         except DecodeError as error:
             raise BadRequest(f"request: {error}") from None
-        except UnknownResource as error:
-            raise BadRequest(str(error), status=404) from None
-        except TooMany as error:
-            raise BadRequest(str(error), status=429) from None
         return json_for(viewer, _told(found, queue, asked), namespaces=cache.namespaces)
 
     return router

@@ -8,10 +8,10 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from app.api.body import BadRequest, json_for, read_body, refusals
-from app.api.imagined import CannotImagine, Imagining, imagined
+from app.api.imagined import Imagining, imagined
+from app.api.questions import refusing
 from app.api.services import ExtenderServices
 from app.cache.cluster import ClusterCache
-from app.cache.gangs.imagined import UnknownResource
 from app.core.conf_error import ConfError
 from app.core.simulation import Fate, Outcome, Simulated
 from app.core.texts import describe
@@ -19,7 +19,7 @@ from app.model.eviction import VictimPod
 from app.model.ids import GroupKey, NodeName
 from app.model.reason import Refusal
 from app.service.configuration import policies_of
-from app.service.cycle.simulations import Answer, Question, TooMany, UnknownNode
+from app.service.cycle.simulations import Answer, Question
 from app.wire.errors import DecodeError
 from app.wire.go_yaml import MOST_VALUES
 from app.wire.kubernetes_yaml import NotObjects, documents
@@ -138,14 +138,8 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
             _require_own(said, viewer.namespace)
         found = _imagined(said, services.cache, now=services.planning.simulations.clock())
         question = _question(said, found, services.cache)
-        try:
+        with refusing():
             answer = await services.planning.simulations.ask(question)
-        except UnknownResource as error:
-            raise BadRequest(f"{error}: a pod that asks for it never runs", status=404) from None
-        except UnknownNode as error:
-            raise BadRequest(f"drain: {error}", status=404) from None
-        except TooMany as error:
-            raise BadRequest(str(error), status=429) from None
         told = _told(answer, found.warnings)
         if viewer.namespace is not None:
             told = _of_tenant(told, viewer.namespace)
@@ -183,9 +177,8 @@ def _of_tenant(told: Simulation, namespace: str) -> Simulation:
 
 def _imagined(said: SimulationQuestion, cache: ClusterCache, *, now: float) -> Imagining:
     try:
-        return imagined(said.manifests, cache, namespace=said.namespace, now=now)
-    except CannotImagine as error:
-        raise BadRequest(str(error), status=error.status) from None
+        with refusing():
+            return imagined(said.manifests, cache, namespace=said.namespace, now=now)
     except DecodeError as error:
         raise BadRequest(f"a manifest cannot be read: {error}") from None
 

@@ -186,8 +186,12 @@ class LoadReader(Protocol):
         """The loads of nodes by name, of all that is known; raises LoadError."""
 
 
+class TakesTooLong(RuntimeError):
+    """To read the answer takes longer than a question may."""
+
+
 class AuditTrail(Protocol):
-    """Tells which decisions are kept."""
+    """Tells which decisions are kept; its methods raise `TooMany` and `TakesTooLong`."""
 
     async def ask(self, question: AuditQuestion) -> AuditAnswer:
         """The decisions asked for, and what the kept ones are of."""

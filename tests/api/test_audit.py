@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from httpx2 import Response
 
+from app.kit.turns import Turns
 from app.main.adapters.audit_keeper import AuditKeeper
 from app.model.decision import AuditAnswer, AuditQuestion, Decision, DecisionKind, KeptDecision
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.workload import Namespace
-from app.service.ports import AuditTrail
+from app.service.ports import AuditTrail, TakesTooLong
 from tests.api.stand import NoTrail, stand
 from tests.api.test_access import SECRET, asked_by
 from tests.service.evicting import Contended
@@ -296,3 +297,46 @@ async def test_only_operators_ask_about_all_and_get_what_was_recorded() -> None:
     async with asked_by("olgas") as at:
         for path in ("/audit", "/audit?queue=default", f"/audit?job={SECRET}/x", "/record"):
             assert (await at.get(path)).status_code == 200, path
+
+
+class SlowTrail(NoTrail):
+    """Answers when it is told to, a few at a time; counts how many it reads at once."""
+
+    def __init__(self) -> None:
+        self.turns = Turns("readers of decisions", at_once=2, most=6)
+        self.reading = self.most = 0
+        self.end = asyncio.Event()
+
+    async def ask(self, question: AuditQuestion) -> AuditAnswer:
+        async with self.turns.turn():
+            self.reading += 1
+            self.most = max(self.most, self.reading)
+            await self.end.wait()
+            self.reading -= 1
+            return await super().ask(question)
+
+
+@pytest.mark.parametrize(
+    "path", ["/audit", "/audit?form=ndjson", "/audit/evictions/default/p", "/audit?job=default/j"]
+)
+async def test_more_readers_than_may_wait_are_turned_away(path: str) -> None:
+    trail = SlowTrail()
+    async with stand(trail=trail) as at:
+        asking = [asyncio.ensure_future(at.get(path)) for _ in range(10)]
+        first = asyncio.as_completed(asking)
+        assert [(await next(first)).status_code for _ in range(4)] == [429] * 4
+        trail.end.set()
+        codes = [answer.status_code for answer in await asyncio.gather(*asking)]
+    assert codes.count(429) == 4
+    assert trail.most == 2
+
+
+async def test_an_answer_that_takes_too_long_to_read_is_said_to() -> None:
+    class Endless(NoTrail):
+        async def ask(self, question: AuditQuestion) -> AuditAnswer:
+            raise TakesTooLong("takes more than 5 s")
+
+    async with stand(trail=Endless()) as at:
+        for path in ("/audit", "/audit?form=ndjson"):
+            answer = await at.get(path)
+            assert (answer.status_code, answer.text) == (503, "takes more than 5 s\n")

@@ -15,7 +15,7 @@ from typing import Final
 from app.core.eta.afterwards import Afterwards
 from app.core.eta.run_times import UNKNOWN, RunTime
 from app.core.placement.statics import ShapeCache
-from app.core.planner import plan_steps
+from app.core.planner import plan_around_faults
 from app.core.policy import Policies
 from app.core.simulation import Fate, Outcome, fate_of
 from app.model.eviction import EvictionPlan
@@ -199,7 +199,10 @@ class _Taking:
     def _cycle(self) -> Generator[None, None, bool]:
         """Plan once, and let the plan come true; whether pods are evicted by it."""
         now, snapshot = self.course.now, self.world.snapshot()
-        plan = yield from plan_steps(snapshot, self.policies, now=now, shapes=self.shapes)
+        planned = yield from plan_around_faults(
+            snapshot, self.policies, now=now, shapes=self.shapes
+        )
+        plan = planned.with_refusals()
         fates = {gang.key: fate_of(gang, plan) for gang in snapshot.pending}
         self.world.take(plan, now=now)
         self._forget_ends(plan)

@@ -5,14 +5,26 @@ import sqlite3
 import zlib
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 import msgspec
 
+from app.kit.turns import Turns
 from app.main.adapters.audit_files import COLUMNS, first_number, named, read_only
 from app.model.decision import AuditAnswer, AuditQuestion, Coverage, KeptDecision
+from app.service.ports import TakesTooLong
+
+AT_ONCE: Final = 2
+"""Questions that are answered at a time: each has a thread of those that all of us share."""
+MOST_WAITING: Final = 16
+"""Questions, those that are being answered included."""
+MOST_S: Final = 5.0
+"""How long an answer is read, by the clock of the machine."""
+_STEPS: Final = 2_000
+"""Instructions of SQLite between two looks at the clock: less than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,18 +40,31 @@ class AuditReader:
     settle: Callable[[], None]
     dropped: Callable[[], int]
     problems: Callable[[], tuple[str, ...]]
+    most_s: float = MOST_S
+    turns: Turns = field(
+        default_factory=lambda: Turns("readers of decisions", at_once=AT_ONCE, most=MOST_WAITING)
+    )
 
     async def ask(self, question: AuditQuestion) -> AuditAnswer:
-        """The decisions asked for: the latest of them, or the first ``after`` a number."""
-        return await asyncio.to_thread(self.read, question)
+        """The decisions asked for: the latest of them, or the first ``after`` a number.
+
+        Raises `TooMany` and `TakesTooLong`.
+        """
+        async with self.turns.turn():
+            return await asyncio.to_thread(self.read, question)
 
     async def certificate(self, plan: str) -> Any:
-        """The certificate of an eviction plan as a JSON value; None: none is kept."""
-        return await asyncio.to_thread(self.read_certificate, plan)
+        """The certificate of an eviction plan as a JSON value; None: none is kept.
+
+        Raises `TooMany` and `TakesTooLong`.
+        """
+        async with self.turns.turn():
+            return await asyncio.to_thread(self.read_certificate, plan)
 
     def read(self, question: AuditQuestion) -> AuditAnswer:
         """As :meth:`ask`, in the thread that calls."""
         self.settle()
+        ends = monotonic() + self.most_s
         oldest_first = question.after is not None
         where, given = _where(question)
         order = "ASC" if oldest_first else "DESC"
@@ -51,8 +76,10 @@ class AuditReader:
                 break
             try:
                 with closing(read_only(path)) as file:
+                    file.set_progress_handler(lambda: monotonic() > ends, _STEPS)
                     rows = file.execute(text, (*given, question.most - len(found))).fetchall()
             except sqlite3.Error as error:
+                self._require_time(ends)
                 unread.append(f"{path.name} cannot be read: {error}")
                 continue
             found += map(_kept, rows)
@@ -62,17 +89,26 @@ class AuditReader:
     def read_certificate(self, plan: str) -> Any:
         """As :meth:`certificate`, in the thread that calls."""
         self.settle()
+        ends = monotonic() + self.most_s
         for path in self._files(oldest_first=False):
             try:
                 with closing(read_only(path)) as file:
+                    file.set_progress_handler(lambda: monotonic() > ends, _STEPS)
                     found = file.execute(
                         "SELECT certificate FROM plans WHERE plan = ?", (plan,)
                     ).fetchone()
             except sqlite3.Error:
+                self._require_time(ends)
                 continue  # what cannot be read is told of with the decisions
             if found is not None:
                 return msgspec.json.decode(zlib.decompress(found[0]))
         return None
+
+    def _require_time(self, ends: float) -> None:
+        if monotonic() > ends:
+            raise TakesTooLong(
+                f"to read the decisions takes more than {self.most_s:g} s; ask about a shorter time"
+            )
 
     def _files(self, *, oldest_first: bool) -> list[Path]:
         folder = self.folder()

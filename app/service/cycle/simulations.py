@@ -4,9 +4,8 @@ It is asked with what a cycle at this moment would be asked with. Nothing is dec
 nothing is written.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +14,7 @@ from app.cache.gangs.imagined import Imagined, imagine, on_axis, without_nodes
 from app.cache.gangs.views import ToVector
 from app.core.policy import Policies
 from app.core.simulation import ClusterChange, Fate, Simulated, simulate_steps
+from app.kit.turns import Turns
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import Pod
@@ -68,10 +68,6 @@ class Answer:
     displaced: tuple[GroupKey, ...]
 
 
-class TooMany(RuntimeError):
-    """Too many questions wait already: this one is not taken."""
-
-
 class UnknownNode(LookupError):
     """A node that the question names is not there, or is gone by the time of its turn: which."""
 
@@ -88,8 +84,7 @@ class Simulations:
     configuration: Configuration
     limits: Limits
     clock: Clock
-    _waiting: int = 0
-    _alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _turns: Turns = field(default_factory=lambda: Turns("questions", most=MOST_WAITING))
 
     async def ask(self, question: Question) -> Answer:
         """What would happen.
@@ -108,17 +103,9 @@ class Simulations:
             found = await self.drive(simulate_steps(token.snapshot, token.policies, now=now))
             return found.fates[asked.view.key]
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    def turn(self) -> AbstractAsyncContextManager[None]:
         """Wait for the questions before, and have the planner alone; raises `TooMany`."""
-        if self._waiting >= MOST_WAITING:
-            raise TooMany(f"{self._waiting} questions wait already; ask again later")
-        self._waiting += 1
-        try:
-            async with self._alone:
-                yield
-        finally:
-            self._waiting -= 1
+        return self._turns.turn()
 
     async def _answer(self, question: Question) -> Answer:
         now = self.clock()

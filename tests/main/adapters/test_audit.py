@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from app.model.decision import AuditQuestion, Coverage, Decision, DecisionKind, 
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.reason import Cause, Refusal, Shortfall
 from app.sandbox.controlplane.processes import wait_until
+from app.service.ports import TakesTooLong
 from app.telemetry import metrics
 
 BEGAN = 1_700_000_000.0
@@ -438,3 +440,13 @@ def test_closed_files_are_whole_databases_of_one_file(tmp_path: Path) -> None:
         with closing(sqlite3.connect(f"file:{first}?mode=ro&immutable=1", uri=True)) as file:
             [(mode,)] = file.execute("PRAGMA journal_mode")
     assert mode == "delete"
+
+
+def test_a_question_whose_answer_takes_too_long_to_read_is_given_up(tmp_path: Path) -> None:
+    with keeper(tmp_path) as kept:
+        for number in range(300):
+            kept.keep(decision(f"job-{number}"))
+        kept.settle()
+        with pytest.raises(TakesTooLong, match="ask about a shorter time"):
+            dataclasses.replace(kept.reader(), most_s=0.0).read(AuditQuestion(job="default/job-7"))
+        assert len(asked(kept, job="default/job-7")) == 1

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from app.kit.turns import TooMany
 from app.service.cycle import advising, simulations
 from app.service.cycle.advising import Advice, advise
-from app.service.cycle.simulations import Simulations, TooMany
+from app.service.cycle.simulations import Simulations
 from tests.builders import make_shape
 from tests.service.rig import Rig
 
