@@ -165,5 +165,6 @@ ExtenderUrl = Annotated[
 OutputForm = Annotated[
     Literal["table", "json", "yaml"], typer.Option("--output", "-o", help="How to show it.")
 ]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Stay, and show what becomes of them.")]
 QueueName = Annotated[str, typer.Option("--name", "-n", help="The name of the queue.")]
 File = Annotated[str, typer.Option("--file", "-f", help="YAML file, - for standard input.")]

@@ -18,6 +18,7 @@ from app.cli.commands import (
     Kubeconfig,
     Master,
     Namespace,
+    Watch,
     group,
 )
 from app.cli.documents import expect_yaml, read
@@ -113,6 +114,7 @@ def list_jobs(
     all_namespaces: AllNamespaces = False,
     selector: Selector = "",
     extender_url: ExtenderUrl = "",
+    watch: Watch = False,
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -128,7 +130,8 @@ def list_jobs(
             selector=selector,
             extender_url=extender_url,
         )
-        job_actions.show_all(Where(kubeconfig, master, context), chosen, form=form)
+        show = job_actions.watch_all if watch else job_actions.show_all
+        show(Where(kubeconfig, master, context), chosen, form=form)
 
 
 @app.command("view", cls=Command)

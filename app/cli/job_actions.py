@@ -44,6 +44,12 @@ class Choice:
     selector: str = ""
     extender_url: str = ""
 
+    def of(self, jobs: Sequence[Object]) -> list[Object]:
+        """The jobs among ``jobs`` that are meant."""
+        return job_rows.matching(
+            jobs, queue=self.queue, scheduler=self.scheduler, selector=self.selector
+        )
+
 
 def key_for(
     where: Where, namespace: str | None, job_name: str, *, verb: str, hint: str = ""
@@ -81,9 +87,7 @@ def show_all(where: Where, choice: Choice, *, form: output.Form) -> None:
     """List jobs."""
     space = "" if choice.all_namespaces else namespace_for(where, choice.namespace)
     jobs = ask(where, lambda cluster: cluster.list(JOBS, namespace=space))
-    chosen = job_rows.matching(
-        jobs, queue=choice.queue, scheduler=choice.scheduler, selector=choice.selector
-    )
+    chosen = choice.of(jobs)
 
     def table(items: Sequence[Object], wide: bool) -> str:
         etas = _etas(choice.extender_url, namespace=space) if wide else None
@@ -101,6 +105,24 @@ def _etas(url: str, *, namespace: str) -> Mapping[str, str] | None:
     except CommandFailed as failure:
         warn(f"the column ETA is left out: {failure}")
         return None
+
+
+def watch_all(where: Where, choice: Choice, *, form: output.Form) -> None:
+    """List jobs, and show what becomes of them until the command is interrupted."""
+    # What watches, and what draws, takes a while to load.
+    from app.cli.watching import Listing, watch
+
+    space = "" if choice.all_namespaces else namespace_for(where, choice.namespace)
+    columns = job_rows.columns(wide=form == "wide", all_namespaces=not space)
+    listing = Listing(
+        resource=JOBS,
+        namespace=space,
+        is_chosen=lambda job: bool(choice.of([job])),
+        columns=lambda _now: columns,
+        form=form,
+        command="job list",
+    )
+    watch(where, listing)
 
 
 def describe(where: Where, key: Key, *, form: output.Form, conditions: bool = True) -> None:

@@ -56,11 +56,17 @@ def rows(
     etas: Mapping[str, str] | None = None,
 ) -> str:
     """The table of ``job list``; ``etas`` by ``namespace/name``, None: they are not known."""
-    columns = (_NAMESPACE, *_COLUMNS) if all_namespaces else _COLUMNS
+    return table(columns(wide=wide, all_namespaces=all_namespaces, etas=etas), jobs)
+
+
+def columns(
+    *, wide: bool = False, all_namespaces: bool = False, etas: Mapping[str, str] | None = None
+) -> tuple[Column, ...]:
+    """The columns of ``job list``."""
+    usual = (_NAMESPACE, *_COLUMNS) if all_namespaces else _COLUMNS
     if not wide:
-        return table(columns, jobs)
-    more = _WIDE if etas is None else (*_WIDE, _eta(etas))
-    return table(extended(columns, more), jobs)
+        return usual
+    return extended(usual, _WIDE if etas is None else (*_WIDE, _eta(etas)))
 
 
 def _eta(etas: Mapping[str, str]) -> Column:

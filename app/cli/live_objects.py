@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from app.cli.cluster import Where, connection, served
+from app.cli.cluster import Where, check_name, connection, served
 from app.cli.endings import Code, CommandFailed
 from app.kube import errors
 from app.kube.config import Connection
@@ -172,6 +172,9 @@ def follow(
     where: Where, followed: Sequence[Followed[Any]], use: Callable[[LiveObjects], Awaitable[None]]
 ) -> None:
     """Follow the kinds while ``use`` runs; it is cancelled by an interrupt, which is no failure."""
+    for each in followed:
+        if each.namespace:
+            check_name("namespace", each.namespace)
     to = connection(where)
 
     async def live_until_signal() -> None:

@@ -39,6 +39,11 @@ def first(items: Sequence[Object], *, form: Form, resource: Resource, table: Tab
     return listed(items, form=form, resource=resource, table=table)
 
 
+def one(item: Object, *, form: Form, resource: Resource) -> str:
+    """One of the objects that come one after the other; not for tables."""
+    return _names([item], resource) if form == "name" else document(item, form)
+
+
 def document(value: Any, form: str) -> str:
     """JSON or YAML text."""
     if form == "json":

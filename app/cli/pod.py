@@ -14,6 +14,7 @@ from app.cli.commands import (
     Kubeconfig,
     Master,
     Namespace,
+    Watch,
     group,
 )
 from app.cli.endings import Code, CommandFailed, failing_to
@@ -36,6 +37,7 @@ def list_pods(
     job: Annotated[str, typer.Option("--job", "-j", help="Only pods of this job.")] = "",
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
+    watch: Watch = False,
     form: output.Output = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -45,6 +47,9 @@ def list_pods(
     with failing_to("list pod"):
         where = Where(kubeconfig, master, context)
         space = "" if all_namespaces else namespace_for(where, namespace)
+        if watch:
+            _watch(where, space, job=job, queue=queue, form=form)
+            return
         found = ask(where, lambda cluster: select(cluster, space, job=job, queue=queue))
 
         def table(items: Sequence[Object], wide: bool) -> str:
@@ -52,6 +57,28 @@ def list_pods(
             return pod_rows.rows(items, now=now, wide=wide, all_namespaces=all_namespaces)
 
         typer.echo(output.listed(found, form=form, resource=PODS, table=table), nl=False)
+
+
+def _watch(where: Where, namespace: str, *, job: str, queue: str, form: output.Form) -> None:
+    # What watches, and what draws, takes a while to load.
+    from app.cli.watching import Listing, watch
+
+    if job and queue:
+        why = "--watch follows the pods of a job or of a queue: say --job or --queue"
+        raise CommandFailed(Code.USAGE, why)
+    of_jobs = "" if queue else pod_rows.JOB_LABEL
+    listing = Listing(
+        resource=PODS,
+        namespace=namespace,
+        labels=f"{pod_rows.JOB_LABEL}={job}" if job else of_jobs,
+        is_chosen=lambda pod: not queue or bool(pod_rows.of_queue([pod], queue)),
+        columns=lambda now: pod_rows.columns(
+            now=now, wide=form == "wide", all_namespaces=not namespace
+        ),
+        form=form,
+        command="pod list",
+    )
+    watch(where, listing)
 
 
 async def select(cluster: Cluster, namespace: str, *, job: str, queue: str) -> list[Object]:

@@ -19,10 +19,16 @@ def rows(
     pods: Sequence[Object], *, now: float, wide: bool = False, all_namespaces: bool = False
 ) -> str:
     """The table of ``pod list``, by namespace and name."""
-    columns = [_column(each, now) for each in POD_COLUMNS if wide or not each.priority]
+    found = columns(now=now, wide=wide, all_namespaces=all_namespaces)
+    return table(found, sorted(pods, key=lambda pod: str(key_of(pod))))
+
+
+def columns(*, now: float, wide: bool = False, all_namespaces: bool = False) -> list[Column]:
+    """The columns of ``pod list``; ages are those at ``now``, in seconds since the epoch."""
+    found = [_column(each, now) for each in POD_COLUMNS if wide or not each.priority]
     if all_namespaces:
-        columns.insert(0, fitted("Namespace", namespace, gap=_GAP, title_gap=_TITLE_GAP))
-    return table(columns, sorted(pods, key=lambda pod: str(key_of(pod))))
+        found.insert(0, fitted("Namespace", namespace, gap=_GAP, title_gap=_TITLE_GAP))
+    return found
 
 
 def of_queue(pods: Iterable[Object], queue: str) -> list[Object]:

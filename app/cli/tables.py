@@ -41,16 +41,28 @@ def extended(columns: Sequence[Column], more: Sequence[Column]) -> tuple[Column,
 
 def table(columns: Sequence[Column], items: Iterable[Object]) -> str:
     """A line of titles and a line per object."""
-    rows = [[_text(column.cell(item)) for column in columns] for item in items]
-    widths = [
-        max(column.minimum, *(len(row[i]) + column.gap for row in rows), 0)
-        for i, column in enumerate(columns)
-    ]
-    lines = [[column.title for column in columns], *rows]
-    return "".join(
-        "".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + "\n"
-        for line in lines
-    )
+    return "".join(line + "\n" for line in GrowingTable().lines(columns, items))
+
+
+class GrowingTable:
+    """A table whose rows come one after the other: its columns only ever grow wider."""
+
+    def __init__(self) -> None:
+        self._widths: list[int] = []
+
+    def lines(self, columns: Sequence[Column], items: Iterable[Object]) -> list[str]:
+        """The line of titles, and one for each object."""
+        rows = [[_text(column.cell(item)) for column in columns] for item in items]
+        before = self._widths or [0] * len(columns)
+        self._widths = [
+            max(before[i], column.minimum, *(len(row[i]) + column.gap for row in rows), 0)
+            for i, column in enumerate(columns)
+        ]
+        lines = [[column.title for column in columns], *rows]
+        return [
+            "".join(cell.ljust(width) for cell, width in zip(line, self._widths, strict=True))
+            for line in lines
+        ]
 
 
 def resources(amounts: Any) -> str:

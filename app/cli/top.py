@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from app.cli import node_usage, output, queue_shares
-from app.cli.cluster import Cluster, Objects, Where, ask, check_name, warn
+from app.cli.cluster import Cluster, Objects, Where, ask, warn
 from app.cli.commands import Command, Context, Kubeconfig, Master, OutputForm, group
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.node_usage import Nodes, Usage, placed
@@ -51,8 +51,6 @@ def top(
         from app.cli import top_live
 
         seconds = _seconds(interval)
-        if namespace:
-            check_name("namespace", namespace)
         where = Where(kubeconfig, master, context_name)
         top_live.show(where, namespace=namespace, every_s=seconds, every=interval, once=once)
 

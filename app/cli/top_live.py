@@ -12,10 +12,11 @@ from rich.console import RenderableType
 from app.cli import node_usage, queue_shares, top_view
 from app.cli.cluster import Where, connection, warn
 from app.cli.endings import of
+from app.cli.frames import Head
 from app.cli.live_objects import Followed, LiveObjects, follow
 from app.cli.node_usage import Nodes, Placed
 from app.cli.screen import has_screen, screen
-from app.cli.top_view import Head, View
+from app.cli.top_view import View
 from app.main.clock import steady_clock
 from app.wire.kinds import NODES, POD_GROUPS, PODS, QUEUES
 from app.wire.unstructured import Object, metadata, name, spec, status
@@ -47,10 +48,11 @@ def show(where: Where, *, namespace: str, every_s: float, every: str, once: bool
             trouble = live.trouble
             now = clock()
             head = Head(
+                command="pumice top",
                 host=host,
                 time=f"{datetime.fromtimestamp(now).astimezone():%H:%M:%S}",
                 every=every,
-                trouble="" if trouble is None else f"{of(trouble)}; what is shown may be old",
+                trouble="" if trouble is None else str(of(trouble)),
             )
             return top_view.frame(followed.view(), head, now=now, width=width, height=height)
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from app.cli import node_usage, queue_shares
 from app.cli.findings import Findings, conclude
+from app.cli.frames import APART, Head, head_lines, line, printable
 from app.cli.node_usage import Usage
 from app.cli.queue_shares import Share
 from app.cli.tables import fitted, resources, table
@@ -34,7 +35,6 @@ QUEUES, WAITING, NODES = "Queues", "Waiting", "Nodes"
 
 _WAIT: Final = frozenset({"", "Pending", "Inqueue"})
 """Phases of groups that wait: for their queue, or for places."""
-_APART: Final = "  "
 _LEAST: Final = 24
 """So wide is a reason at least; where it would be narrower, another column is left out."""
 _SECTION_LINES: Final = 3
@@ -54,16 +54,6 @@ class View:
     total: Usage | None = None
     """All nodes together."""
     unseen: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """The first line on a terminal: where, when, how often, and what is wrong at the moment."""
-
-    host: str
-    time: str
-    every: str
-    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +89,7 @@ def plain(view: View, *, now: float) -> str:
 def frame(view: View, head: Head, *, now: float, width: int, height: int) -> RenderableType:
     """The view on a terminal of so many columns and lines."""
     sections = _sections(view, now)
-    lines = [_head(head, width)]
-    if head.trouble:
-        lines.append(_line(head.trouble, width, style="bold red"))
+    lines = head_lines(head, width)
     left = height - len(lines)
     apart = [Text()] if left >= sum(map(_lines, sections)) + len(sections) else []
     rooms = _rooms(sections, left - len(apart) * len(sections))
@@ -238,7 +226,7 @@ def _plain(section: _Section) -> str:
     if not section.rows:
         return f"{section.title}: {section.note}\n"
     titles = [column.title for column in section.columns]
-    columns = [fitted(title, itemgetter(title), gap=len(_APART)) for title in titles]
+    columns = [fitted(title, itemgetter(title), gap=len(APART)) for title in titles]
     rows = [map(printable, row) for row in section.rows]
     lines = table(columns, [dict(zip(titles, row, strict=True)) for row in rows])
     text = "".join(line.rstrip() + "\n" for line in lines.splitlines())
@@ -268,18 +256,10 @@ def _rooms(sections: Sequence[_Section], height: int) -> dict[str, int]:
     return rooms
 
 
-def _head(head: Head, width: int) -> Text:
-    left = f"pumice top{_APART}{head.host}"
-    right = f"{head.time}{_APART}every {head.every}{_APART}q ends"
-    gap = width - cell_len(left) - cell_len(right)
-    text = f"{left}{' ' * gap}{right}" if gap >= len(_APART) else f"{head.time}{_APART}q ends"
-    return _line(text, width, style="reverse")
-
-
 def _title(section: _Section, width: int, *, shown: int | None = None) -> Text:
     about = section.about if section.rows else section.note
     some = f" ({shown} shown)" if shown is not None and shown < len(section.rows) else ""
-    return _line(f"{section.title}: {about}{some}", width, style="bold")
+    return line(f"{section.title}: {about}{some}", width, style="bold")
 
 
 def _drawn(section: _Section, width: int, room: int) -> list[Text]:
@@ -317,25 +297,14 @@ def _widths(section: _Section, width: int) -> tuple[list[int], list[int]]:
 
 def _total(widths: Iterable[int]) -> int:
     listed = list(widths)
-    return sum(listed) + len(_APART) * (len(listed) - 1)
+    return sum(listed) + len(APART) * (len(listed) - 1)
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], width: int, *, style: str = "") -> Text:
     padded = [
         set_cell_size(printable(cell), each) for cell, each in zip(cells, widths, strict=True)
     ]
-    line = _line(_APART.join(padded).rstrip(), width, style=style)
-    for begin, end, colour in queue_shares.bars(line.plain):
-        line.stylize(colour, begin, end)
-    return line
-
-
-def _line(text: str, width: int, *, style: str = "") -> Text:
-    line = Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
-    line.truncate(max(width, 1), overflow="ellipsis")
-    return line
-
-
-def printable(text: str) -> str:
-    """The text on one line, without what a terminal would take for orders to itself."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    drawn = line(APART.join(padded).rstrip(), width, style=style)
+    for begin, end, colour in queue_shares.bars(drawn.plain):
+        drawn.stylize(colour, begin, end)
+    return drawn

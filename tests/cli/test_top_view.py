@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,14 +12,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from app.cli import queue_shares, top_view
+from app.cli.frames import Head
 from app.cli.node_usage import Nodes
-from app.cli.top_view import NODES, QUEUES, Head, View, is_waiting, plain
+from app.cli.top_view import NODES, QUEUES, View, is_waiting, plain
 from tests.cli.stand import Object, group, queue
 from tests.cli.test_node_usage import node
 from tests.scale import examples
 
 NOW = 1_700_000_100.0
-HEAD = Head(host="https://cluster", time="12:00:00", every="2s")
+HEAD = Head(command="pumice top", host="https://cluster", time="12:00:00", every="2s")
 
 
 def waiting(name: str, message: str = "cpu asked 12, free 4") -> Object:
@@ -99,8 +101,10 @@ def test_columns_are_left_out_where_it_is_narrow_and_the_reason_is_cut_last() ->
 
 
 def test_trouble_has_a_line_of_its_own() -> None:
-    head = Head(host="h", time="12:00:00", every="2s", trouble="the API server is not reached")
-    assert lines(view(), head=head)[1] == "the API server is not reached"
+    head = replace(HEAD, trouble="the API server is not reached")
+    assert lines(view(), head=head)[1] == (
+        "the API server is not reached; what is shown may be old"
+    )
 
 
 def test_a_section_that_is_not_to_be_seen_says_why() -> None:
