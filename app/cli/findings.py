@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.cli.claims import OF_VOLUMES, Claim, advice
-from app.cli.job_rows import phase
+from app.cli.job_rows import is_over, phase
 from app.cli.next_steps import next_step
 from app.cli.pod_rows import QUEUE_ANNOTATION
-from app.cli.waiting import is_over
 from app.core.texts import never_of
 from app.model import conditions
 from app.model.conditions import RESERVED, SCHEDULED, UNSCHEDULABLE

@@ -9,11 +9,19 @@ from app.wire.unstructured import Object, labels, metadata, name, namespace, spe
 
 JOB_TYPE = "volcano.sh/job-type"
 _GAP = 3
+_SUCCESS = frozenset({"Completed"})
+FAILURE = frozenset({"Failed", "Terminated", "Aborted"})
+"""Phases of jobs that have not ended well."""
 
 
 def phase(job: Object) -> str:
     """``status.state.phase``."""
     return str((status(job).get("state") or {}).get("phase") or "")
+
+
+def is_over(job: Object) -> bool:
+    """Whether nothing will happen to the job by itself any more."""
+    return phase(job) in _SUCCESS | FAILURE
 
 
 def replicas(job: Object) -> int:

@@ -12,17 +12,30 @@ from typing import Final, Protocol
 
 from app.cli.cluster import Cluster
 from app.cli.endings import Code, CommandFailed
-from app.cli.job_rows import phase, replicas
+from app.cli.findings import Findings, conclude
+from app.cli.job_rows import FAILURE, is_over, phase, replicas
 from app.kube import errors
-from app.wire.kinds import JOBS
-from app.wire.unstructured import Object, key_of, status, uid
+from app.wire.kinds import JOBS, POD_GROUPS
+from app.wire.unstructured import Key, Object, key_of, name, status, uid
 
 EVERY_S: Final = 0.5
 PATIENCE_S: Final = 60.0
 """How long the API server may be silent."""
 
-_SUCCESS = {"Completed"}
-_FAILURE = {"Failed", "Terminated", "Aborted"}
+REASON_S: Final = 2.0
+"""How often the PodGroup of a waiting job is asked for its reason."""
+QUIET_S: Final = 10.0
+"""How long a job may wait without a reason before that itself is told."""
+
+_WAITS = {"", "Pending"}
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a job waits, in a word and in a sentence; both empty: there is nothing to tell."""
+
+    reason: str = ""
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +51,8 @@ class Patience:
 class Display(Protocol):
     """Where progress is shown."""
 
-    def show(self, job: Object) -> None:
-        """``job`` as it is now; may be the same as before."""
-
-
-def is_over(job: Object) -> bool:
-    """Whether nothing will happen to the job by itself any more."""
-    return phase(job) in _SUCCESS | _FAILURE
+    def show(self, job: Object, why: Why) -> None:
+        """``job`` as it is now, and why it waits; may be the same as before."""
 
 
 def progress(job: Object) -> str:
@@ -64,25 +72,66 @@ async def wait_for(
 ) -> list[Object]:
     """The jobs as they ended; CommandFailed when one does not, or does not end well."""
     waiting, ended = list(jobs), []
+    reasons = _Reasons(cluster, patience.clock)
     began = patience.clock()
     answered = began
     while True:
         try:
             waiting = [await _now(cluster, job) for job in waiting]
+            await reasons.look(waiting)
             answered = patience.clock()
         except errors.Transient:
             if patience.clock() - answered > PATIENCE_S:
                 raise
         for job in waiting:
-            display.show(job)
+            display.show(job, reasons.of(job))
         ended += [job for job in waiting if is_over(job)]
         waiting = [job for job in waiting if not is_over(job)]
         if not waiting:
             return _judged(ended)
         left = _left(patience, began)
         if left <= 0:
-            raise _late(waiting)
+            raise _late(waiting, reasons)
         await patience.sleep(min(patience.every_s, left))
+
+
+class _Reasons:
+    """Why jobs wait, as their PodGroups tell; nothing where the user may not see those."""
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._began = clock()
+        self._next_at = self._began
+        self._found: dict[Key, Why] = {}
+        self._may_see = True
+
+    def of(self, job: Object) -> Why:
+        """Why the job waits, as was found last."""
+        return self._found.get(key_of(job), Why()) if phase(job) in _WAITS else Why()
+
+    async def look(self, jobs: Iterable[Object]) -> None:
+        """Ask for the reasons of those of the jobs that wait, if it is time."""
+        if not self._may_see or self._clock() < self._next_at:
+            return
+        self._next_at = self._clock() + REASON_S
+        for job in jobs:
+            if phase(job) in _WAITS:
+                self._found[key_of(job)] = await self._why(job)
+
+    async def _why(self, job: Object) -> Why:
+        group = None
+        key = Key(key_of(job).namespace, f"{name(job)}-{uid(job)}")
+        try:
+            group = await self._cluster.get(POD_GROUPS, key)
+        except errors.NotFound:
+            pass
+        except errors.Forbidden:
+            self._may_see = False
+            return Why()
+        told = conclude(Findings(subject="", job=job, group=group, sees_queue=False))
+        is_quiet = self._clock() - self._began < QUIET_S
+        return Why() if not told.reason and is_quiet else Why(told.reason, told.summary)
 
 
 async def _now(cluster: Cluster, job: Object) -> Object:
@@ -98,13 +147,17 @@ def _left(patience: Patience, began: float) -> float:
     return began + patience.timeout_s - patience.clock()
 
 
-def _late(jobs: Sequence[Object]) -> CommandFailed:
-    states = "; ".join(f"{key_of(job)} is {progress(job)}" for job in jobs)
+def _late(jobs: Sequence[Object], reasons: _Reasons) -> CommandFailed:
+    states = "; ".join(
+        f"{key_of(job)} is {progress(job)}" + (f": {why}" if why else "")
+        for job in jobs
+        for why in (reasons.of(job).summary,)
+    )
     return CommandFailed(Code.TIMEOUT, f"timed out: {states}")
 
 
 def _judged(jobs: list[Object]) -> list[Object]:
-    failed = [job for job in jobs if phase(job) in _FAILURE]
+    failed = [job for job in jobs if phase(job) in FAILURE]
     if failed:
         raise CommandFailed(Code.JOB_FAILED, "; ".join(_ending(job) for job in failed))
     return jobs

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any
 
 import pytest
@@ -13,12 +15,12 @@ from rich.console import Console
 from app.cli import progress_bars
 from app.cli.cluster import Cluster
 from app.cli.endings import Code, CommandFailed
-from app.cli.waiting import PATIENCE_S, Patience, progress, wait_for
+from app.cli.waiting import PATIENCE_S, QUIET_S, Patience, Why, progress, wait_for
 from app.kube import errors
 from app.kube.client import ApiClient
-from app.wire.kinds import JOBS, Resource
+from app.wire.kinds import JOBS, POD_GROUPS, Resource
 from app.wire.unstructured import Key
-from tests.cli.stand import Object, Stand, job
+from tests.cli.stand import Object, Stand, group, job
 
 
 def at(phase: str, *, name: str = "a", uid: str = "u", **counts: Any) -> Object:
@@ -34,8 +36,16 @@ class Told(Cluster):
     def __init__(self, *answers: Object | Exception) -> None:
         self._answers = list(answers)
 
+    group: Object | errors.KubeError = errors.NotFound("no group", status=404)
+
     async def get(self, resource: Resource, key: Key) -> Object:
-        assert (resource, key.namespace) == (JOBS, "default")
+        assert key.namespace == "default"
+        if resource is POD_GROUPS:
+            assert key.name == "a-u"
+            if isinstance(self.group, Exception):
+                raise self.group
+            return self.group
+        assert resource is JOBS
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -47,9 +57,11 @@ class Screen:
 
     def __init__(self) -> None:
         self.shown: list[str] = []
+        self.reasons: list[Why] = []
 
-    def show(self, job: Object) -> None:
+    def show(self, job: Object, why: Why) -> None:
         self.shown.append(progress(job))
+        self.reasons.append(why)
 
 
 class Time:
@@ -135,12 +147,79 @@ def test_a_short_silence_is_waited_out_and_a_long_one_is_not() -> None:
     assert PATIENCE_S < clock.now < PATIENCE_S + 2
 
 
-def on(stream: io.StringIO, jobs: Sequence[Object], *, terminal: bool) -> str:
+NO_ROOM = Why("NoRoom", "cpu asked 9, free 4")
+
+
+def group_that_waits() -> Object:
+    told = {"type": "Reserved", "status": "False", "reason": "NoRoom"}
+    return group("a-u", phase="Pending", conditions=[{**told, "message": NO_ROOM.summary}])
+
+
+def reasons(of: Object | errors.KubeError, *answers: Object) -> list[Why]:
+    """What is told of the job at each look."""
+    clock, screen, told = Time(), Screen(), Told(*answers)
+    told.group = of
+    patience = Patience(clock=clock, sleep=clock.sleep, timeout_s=60)
+    with suppress(CommandFailed):
+        asyncio.run(wait_for(told, [at("")], patience=patience, display=screen))
+    return screen.reasons
+
+
+class TestReasons:
+    """Why a job waits, while it does."""
+
+    def test_the_reason_of_its_group_is_told_until_it_runs(self) -> None:
+        looks = [at("Pending"), at("Pending"), at("Running"), at("Completed")]
+        assert reasons(group_that_waits(), *looks) == [NO_ROOM, NO_ROOM, Why(), Why()]
+
+    def test_a_group_that_is_not_there_is_told_of_only_after_a_while(self) -> None:
+        told = reasons(errors.NotFound("no", status=404), at("Pending"))
+        assert told[: int(QUIET_S / 0.5)] == [Why()] * int(QUIET_S / 0.5)
+        assert told[-1] == Why("", "the job has no PodGroup yet; are the controllers running?")
+
+    def test_groups_that_are_not_to_be_seen_are_not_asked_for_again(self) -> None:
+        hidden = errors.Forbidden("no", status=403)
+        assert set(reasons(hidden, at("Pending"))) == {Why()}
+
+    def test_it_is_told_when_the_time_is_over(self) -> None:
+        clock, told = Time(), Told(at("Pending", pending=3))
+        told.group = group_that_waits()
+        patience = Patience(timeout_s=3, clock=clock, sleep=clock.sleep)
+        with pytest.raises(CommandFailed) as failed:
+            asyncio.run(wait_for(told, [at("")], patience=patience, display=Screen()))
+        assert str(failed.value) == (
+            "timed out: default/a is Pending (3 pending of 3): cpu asked 9, free 4"
+        )
+
+
+def on(
+    stream: io.StringIO, jobs: Sequence[Object], *, terminal: bool, why: Sequence[Why] = ()
+) -> str:
     console = Console(file=stream, force_terminal=terminal, width=100)
     with progress_bars.display(console) as display:
-        for item in jobs:
-            display.show(item)
+        for item, told in zip_longest(jobs, why, fillvalue=Why()):
+            assert isinstance(item, dict)
+            assert isinstance(told, Why)
+            display.show(item, told)
     return stream.getvalue()
+
+
+def test_a_reason_is_said_once_although_its_numbers_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    why = [NO_ROOM, Why("NoRoom", "cpu asked 9, free 3"), Why("QueueOverused", "queue\x1b[2J q")]
+    on(io.StringIO(), [at("Pending")] * 3, terminal=False, why=why)
+    assert capsys.readouterr().err == (
+        "default/a: Pending: cpu asked 9, free 4\ndefault/a: Pending: queue [2J q\n"
+    )
+
+
+def test_the_reason_stands_below_the_bars() -> None:
+    jobs = [at("Pending"), at("Running", name="b", running=3)]
+    drawn = on(io.StringIO(), jobs, terminal=True, why=[NO_ROOM])
+    last = drawn.rpartition("Running (3 running of 3)")[2]
+    assert "default/a waits: cpu asked 9, free 4" in last
+    assert "default/b waits" not in drawn
 
 
 def test_lines_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
