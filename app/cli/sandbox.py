@@ -14,11 +14,16 @@ import typer
 from app.cli.processes import Switch
 from app.cli.scheduler_config import render
 from app.cli.truths import switch
+from app.kit.durations import parse_duration
 from app.model.numa import NumaPolicy
 from app.sandbox.controlplane.programs import FOLDER_VARIABLE, ProgramsMissing, located
 from app.sandbox.nodes import NodeSpec, NumaSpec
 from app.sandbox.quantities import parse_milli
 from app.wire import manifests
+
+LOOK = """
+To look at such a cluster while it works, with the page of Pumice: pumice demo --page
+On a cluster of your own, the page is /ui of the extender's reading port."""
 
 
 def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
@@ -170,17 +175,62 @@ def _require_packages() -> None:
         _refuse("a package is missing: pip install 'pumice[sandbox]', or make venv in a checkout")
 
 
-def _refuse(why: str, *, code: int = 2) -> NoReturn:
-    typer.echo(f"pumice sandbox: {why}", err=True)
+def _refuse(why: str, *, code: int = 2, command: str = "sandbox") -> NoReturn:
+    typer.echo(f"pumice {command}: {why}", err=True)
     raise typer.Exit(code)
 
 
-def demo() -> None:
-    """Tell the first story on the sandbox; exit code 1 when it goes another way."""
+def demo(
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--page", help="Keep a cluster with work that moves, and say where its page is."
+        ),
+    ] = False,
+    duration: Annotated[
+        str, typer.Option("--for", help="How long it is kept: 10m. (default: until Ctrl-C)")
+    ] = "",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0: any.")
+    ] = 0,
+) -> None:
+    """Tell the first story on the sandbox, or keep a cluster to look at.
+
+    Exit code 1 when the story goes another way.
+    """
+    if not page and (duration or port):
+        _refuse("--for and --port need --page", command="demo")
+    for_s = _seconds(duration) if duration else None
     _require_packages()
+    # The story is told on the terminal; what works as usual would only stand between its lines.
+    logging.getLogger("app").setLevel(logging.WARNING)
+    if page:
+        _keep(port, for_s)
+        return
     from app.cli.certificates import check
     from app.main.demo import run
 
-    # The story is told on the terminal; what works as usual would only stand between its lines.
-    logging.getLogger("app").setLevel(logging.WARNING)
-    raise typer.Exit(run(check=check))
+    code = run(check=check)
+    if not code:
+        typer.echo(LOOK)
+    raise typer.Exit(code)
+
+
+def _keep(port: int, for_s: float | None) -> None:
+    from app.main.demo_page import keep
+    from app.main.sandbox import SandboxFailed
+
+    try:
+        keep(port=port, for_s=for_s, say=typer.echo)
+    except SandboxFailed as error:
+        _refuse(str(error), code=1, command="demo")
+
+
+def _seconds(duration: str) -> float:
+    try:
+        seconds = parse_duration(duration)
+    except ValueError as error:
+        _refuse(f"--for: {error}", command="demo")
+    if seconds <= 0:
+        _refuse(f"--for: {duration} is no time at all", command="demo")
+    return seconds

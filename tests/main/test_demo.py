@@ -42,6 +42,7 @@ STEPS = [
     "who goes: 8 pods: 8 beyond the minimum of its job; 0 gangs end",
     "ok pumice check-eviction accepts it",
     "demo finished as it should",
+    "pumice demo --page",
 ]
 
 
