@@ -31,6 +31,7 @@ _STAND_INS: Final = {
     "kubectl": 'KUBECONFIG=$(cat kubeconfig) exec "$REAL_KUBECTL" "$@"',
     "pumice": """
 if [ "$1" = sandbox ] && [ -e pid ]; then exit 0; fi  # a second try
+set -- "${@/10m/3s}"  # nothing here is to be looked at for ten minutes
 if [ "$1" != sandbox ]; then KUBECONFIG=$(cat kubeconfig) exec "$REAL_PUMICE" "$@"; fi
 [[ "$*" != *"--control-plane real"* ]] || exec "$REAL_PUMICE" "$@" --help >/dev/null
 "$REAL_PUMICE" "$@" >started 2>&1 &
