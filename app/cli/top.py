@@ -8,7 +8,7 @@ import typer
 
 from app.cli import node_usage, output, queue_shares
 from app.cli.cluster import Cluster, Objects, Where, ask, warn
-from app.cli.commands import Command, Context, Kubeconfig, Master, OutputForm, group
+from app.cli.commands import Command, Context, ExtenderUrl, Kubeconfig, Master, OutputForm, group
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.node_usage import Nodes, Usage, placed
 from app.cli.queue_shares import Share
@@ -34,12 +34,14 @@ def top(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Only gangs of this namespace. (default: all)")
     ] = "",
+    extender_url: ExtenderUrl = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context_name: Context = "",
 ) -> None:
     """Show queues, waiting gangs with their reasons, and nodes: live on a terminal, q ends it.
 
+    With --extender-url it also says when each gang starts, as far as the extender can tell.
     Where the output is no terminal, everything is printed once. `queues` and `nodes` print one
     table.
     """
@@ -52,7 +54,14 @@ def top(
 
         seconds = _seconds(interval)
         where = Where(kubeconfig, master, context_name)
-        top_live.show(where, namespace=namespace, every_s=seconds, every=interval, once=once)
+        look = top_live.Look(
+            namespace=namespace,
+            extender_url=extender_url,
+            every_s=seconds,
+            every=interval,
+            once=once,
+        )
+        top_live.show(where, look)
 
 
 @app.command("queues", cls=Command)

@@ -1,9 +1,12 @@
 """``pumice top`` on a cluster: what the view shows is followed, and drawn again and again."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import typer
@@ -16,6 +19,7 @@ from app.cli.frames import Head
 from app.cli.live_objects import Followed, LiveObjects, follow
 from app.cli.node_usage import Nodes, Placed
 from app.cli.screen import has_screen, screen
+from app.cli.start_times import AskedStartTimes
 from app.cli.top_view import View
 from app.main.clock import steady_clock
 from app.wire.kinds import NODES, POD_GROUPS, PODS, QUEUES
@@ -24,46 +28,83 @@ from app.wire.unstructured import Object, metadata, name, spec, status
 _ON_NODES: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
-def show(where: Where, *, namespace: str, every_s: float, every: str, once: bool) -> None:
-    """Draw the view every ``every_s`` until it is left; where there is no terminal, print it once.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What is looked at, and how: ``namespace`` of the gangs (empty: all), ``once`` for print."""
+
+    namespace: str = ""
+    extender_url: str = ""
+    """Where it is foretold when gangs start; empty: nowhere."""
+    every_s: float
+    every: str
+    """The same as it was given."""
+    once: bool = False
+
+
+def show(where: Where, look: Look) -> None:
+    """Draw the view again and again until it is left; where there is no terminal, print it once.
 
     Raises KubeError, ConfigError and CommandFailed when there is nothing to show.
     """
-    host = connection(where).host
-    followed = Cluster(namespace)
-    clock = steady_clock()
+    shown = _Shown(connection(where).host, look)
+    is_drawn = has_screen() and not look.once
+    follow(where, shown.cluster.kinds, shown.stay if is_drawn else shown.print_once)
 
-    async def print_once(live: LiveObjects) -> None:
-        await live.listed()
-        followed.require_any(live)
-        for why in followed.unseen().values():
+
+class _Shown:
+    """The view of the cluster at ``host``, as it is now."""
+
+    def __init__(self, host: str, look: Look) -> None:
+        self.cluster = Cluster(look.namespace)
+        self._host = host
+        self._look = look
+        url = look.extender_url
+        self._asked = AskedStartTimes(url, look.namespace) if url else None
+        self._clock = steady_clock()
+
+    async def print_once(self, live: LiveObjects) -> None:
+        """Print the whole view."""
+        await self._found(live)
+        for why in self.cluster.unseen().values():
             warn(why)
-        typer.echo(top_view.plain(followed.view(), now=clock()), nl=False)
+        if self._asked is not None:
+            self._asked.ask()
+        typer.echo(top_view.plain(self._view(), now=self._clock()), nl=False)
 
-    async def stay(live: LiveObjects) -> None:
+    async def stay(self, live: LiveObjects) -> None:
+        """Draw the view again and again until it is left."""
+        await self._found(live)
+        stopping = threading.Event()
+        if self._asked is not None:
+            self._asked.keep_asking(stopping)
+        try:
+            async with screen(partial(self._frame, live)) as drawn:
+                while not drawn.left.is_set():
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(self._look.every_s):
+                            await drawn.left.wait()
+                    drawn.draw()
+        finally:
+            stopping.set()
+
+    async def _found(self, live: LiveObjects) -> None:
         await live.listed()
-        followed.require_any(live)
+        self.cluster.require_any(live)
 
-        def frame(width: int, height: int) -> RenderableType:
-            trouble = live.trouble
-            now = clock()
-            head = Head(
-                command="pumice top",
-                host=host,
-                time=f"{datetime.fromtimestamp(now).astimezone():%H:%M:%S}",
-                every=every,
-                trouble="" if trouble is None else str(of(trouble)),
-            )
-            return top_view.frame(followed.view(), head, now=now, width=width, height=height)
+    def _frame(self, live: LiveObjects, width: int, height: int) -> RenderableType:
+        now = self._clock()
+        head = Head(
+            command="pumice top",
+            host=self._host,
+            time=f"{datetime.fromtimestamp(now).astimezone():%H:%M:%S}",
+            every=self._look.every,
+            trouble="" if live.trouble is None else str(of(live.trouble)),
+        )
+        return top_view.frame(self._view(), head, now=now, width=width, height=height)
 
-        async with screen(frame) as drawn:
-            while not drawn.left.is_set():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(every_s):
-                        await drawn.left.wait()
-                drawn.draw()
-
-    follow(where, followed.kinds, stay if has_screen() and not once else print_once)
+    def _view(self) -> View:
+        start_times = None if self._asked is None else self._asked.latest
+        return replace(self.cluster.view(), start_times=start_times)
 
 
 class Cluster:

@@ -18,11 +18,13 @@ from app.cli.findings import Findings, conclude
 from app.cli.frames import APART, Head, head_lines, line, printable
 from app.cli.node_usage import Usage
 from app.cli.queue_shares import Share
+from app.cli.start_times import StartTimes
 from app.cli.tables import fitted, resources, table
 from app.wire.ages import age
 from app.wire.unstructured import (
     Object,
     is_deleting,
+    key_of,
     metadata,
     name,
     namespace,
@@ -50,6 +52,8 @@ class View:
     """The PodGroups that wait (`is_waiting`)."""
     queues: Mapping[str, Object] | None = None
     """By name; None: the user may not see queues."""
+    start_times: StartTimes | None = None
+    """When the groups start; None: there is no column for that."""
     nodes: Sequence[Usage] = ()
     total: Usage | None = None
     """All nodes together."""
@@ -138,18 +142,23 @@ def _waiting(view: View, now: float) -> _Section:
     longest = sorted(
         view.groups, key=lambda g: (str(metadata(g).get("creationTimestamp")), name(g))
     )
-    rows = [_waiting_row(group, view.queues, now) for group in longest]
-    return _Section(WAITING, str(len(rows)), _WAITING_COLUMNS, rows, "no gang waits")
+    rows = [_waiting_row(group, view, now) for group in longest]
+    columns = _WAITING_COLUMNS
+    if view.start_times is None:
+        left_out = columns.index(_STARTS)
+        columns = (*columns[:left_out], *columns[left_out + 1 :])
+        rows = [(*row[:left_out], *row[left_out + 1 :]) for row in rows]
+    return _Section(WAITING, str(len(rows)), columns, rows, "no gang waits")
 
 
-def _waiting_row(group: Object, queues: Mapping[str, Object] | None, now: float) -> Sequence[str]:
+def _waiting_row(group: Object, view: View, now: float) -> tuple[str, ...]:
     queue = _queue_of(group)
     told = conclude(
         Findings(
             subject="",
             group=group,
-            queue=(queues or {}).get(queue),
-            sees_queue=queues is not None,
+            queue=(view.queues or {}).get(queue),
+            sees_queue=view.queues is not None,
         )
     )
     owner = owner_of(group)
@@ -159,6 +168,7 @@ def _waiting_row(group: Object, queues: Mapping[str, Object] | None, now: float)
         queue,
         str(status(group).get("phase") or "-"),
         age(metadata(group).get("creationTimestamp"), now),
+        (view.start_times or {}).get(str(key_of(group)), "-"),
         str(int(spec(group).get("minMember") or 0)),
         told.reason or "-",
         told.summary,
@@ -200,13 +210,15 @@ _QUEUE_COLUMNS = (
     _Column("Allocated", 3),
     _Column("Deserved", 5),
 )
+_STARTS = _Column("Starts in", 1)
 _WAITING_COLUMNS = (
     _Column("Gang"),
-    _Column("Queue", 2),
-    _Column("Phase", 5),
-    _Column("For", 1),
-    _Column("Needs", 4),
-    _Column("Reason", 3),
+    _Column("Queue", 3),
+    _Column("Phase", 6),
+    _Column("For", 2),
+    _STARTS,
+    _Column("Needs", 5),
+    _Column("Reason", 4),
     _Column("Why"),
 )
 _NODE_COLUMNS = (
