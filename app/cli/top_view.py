@@ -143,7 +143,7 @@ def _waiting(view: View, now: float) -> _Section:
         view.groups, key=lambda g: (str(metadata(g).get("creationTimestamp")), name(g))
     )
     rows = [_waiting_row(group, view, now) for group in longest]
-    columns = _WAITING_COLUMNS
+    columns: tuple[_Column, ...] = _WAITING_COLUMNS
     if view.start_times is None:
         left_out = columns.index(_STARTS)
         columns = (*columns[:left_out], *columns[left_out + 1 :])
