@@ -28,20 +28,22 @@ def audit(
         str | None, typer.Argument(metavar="[JOB]", help="A job, a PodGroup, or a single pod.")
     ] = None,
     *,
-    pod: Annotated[str, typer.Option("--pod", help="Only what was decided about that pod.")] = "",
-    queue: Annotated[str, typer.Option("--queue", help="Only of that queue.")] = "",
+    pod: Annotated[str, typer.Option("--pod", help="Only decisions about that pod.")] = "",
+    queue: Annotated[str, typer.Option("--queue", help="Only decisions about that queue.")] = "",
     kind: Annotated[
         DecisionKind | None, typer.Option("--kind", help="Only decisions of that kind.")
     ] = None,
     since: Annotated[
-        str, typer.Option("--since", help="Only of the last 2h, 30m, ..., or since a time.")
+        str, typer.Option("--since", help="Only decisions of the last 2h or 30m, or since a time.")
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", help="How many at most, the latest.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", help="How many decisions at most, the latest.")
+    ] = 100,
     namespace: Namespace = None,
     extender_url: ExtenderUrl = "",
     form: Annotated[
         Literal["table", "json", "yaml", "ndjson"],
-        typer.Option("--output", "-o", help="How to show it; ndjson: all, one a line."),
+        typer.Option("--output", "-o", help="The form of the output; ndjson: all, one a line."),
     ] = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
@@ -49,7 +51,8 @@ def audit(
 ) -> None:
     """Tell what was decided about a job: admitted, placed, refused, evicted, vetoed, given back.
 
-    Also about objects that are gone. The last line says what the kept decisions are of.
+    Decisions about objects that are gone are told, too. The last line says from when on decisions
+    are kept.
     """
     with failing_to(f"audit {job or pod or 'decisions'}"):
         url = require(extender_url)
@@ -74,7 +77,9 @@ def why_evicted(
     extender_url: ExtenderUrl = "",
     certificate: Annotated[
         bool,
-        typer.Option("--certificate", help="Print what pumice check-eviction verifies, no more."),
+        typer.Option(
+            "--certificate", help="Print only the certificate, for pumice check-eviction."
+        ),
     ] = False,
     form: OutputForm = "table",
     kubeconfig: Kubeconfig = None,
@@ -83,7 +88,7 @@ def why_evicted(
 ) -> None:
     """Say why a pod was evicted last: for which group, by which rule, and on what proof.
 
-    The pod, and the group it went for, may be gone.
+    The answer is also there when the pod, or the group for which it was evicted, is gone.
     """
     with failing_to(f"tell why {pod} was evicted"):
         url = require(extender_url)

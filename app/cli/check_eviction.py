@@ -24,13 +24,13 @@ def check_eviction(
     *,
     form: Annotated[
         Literal["text", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
+        typer.Option("--output", "-o", help="The form of the output."),
     ] = "text",
 ) -> None:
     """Verify that evictions were allowed, needed and enough, by their certificates alone.
 
-    One line tells what is wrong and where, with the numbers. What rests on the planner's word is
-    counted.
+    A line for each certificate says what is wrong and where, with the numbers. Checks for which
+    there is only the planner's word are counted.
     """
     verdicts = [_verdict(file) for file in files]
     if form == "text":

@@ -143,13 +143,14 @@ Kubeconfig = Annotated[
         "-k",
         envvar=["PUMICE_KUBECONFIG", "KUBECONFIG"],
         callback=_unless_empty,
-        help="Path of a kubeconfig; in a pod its service account, else kubectl's.",
+        help="Path of a kubeconfig. (default: in a pod its service account, else kubectl's)",
     ),
 ]
 Master = Annotated[
-    str, typer.Option("--master", "-s", help="Address of the API server, before the kubeconfig's.")
+    str,
+    typer.Option("--master", "-s", help="Address of the API server, instead of the kubeconfig's."),
 ]
-Context = Annotated[str, typer.Option("--context", help="Which context of the kubeconfig.")]
+Context = Annotated[str, typer.Option("--context", help="The context of the kubeconfig.")]
 NAMESPACE_HELP = "The namespace. (default: the context's, else default)"
 Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help=NAMESPACE_HELP)]
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")]
@@ -159,12 +160,12 @@ ExtenderUrl = Annotated[
     typer.Option(
         envvar="PUMICE_EXTENDER_URL",
         callback=checked(unless_empty(base_of)),
-        help="Where the extender answers.",
+        help="Address of the extender: http://127.0.0.1:8890.",
     ),
 ]
 OutputForm = Annotated[
-    Literal["table", "json", "yaml"], typer.Option("--output", "-o", help="How to show it.")
+    Literal["table", "json", "yaml"], typer.Option("--output", "-o", help="The form of the output.")
 ]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Stay, and show what becomes of them.")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on, and show each change.")]
 QueueName = Annotated[str, typer.Option("--name", "-n", help="The name of the queue.")]
 File = Annotated[str, typer.Option("--file", "-f", help="YAML file, - for standard input.")]

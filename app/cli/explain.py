@@ -32,11 +32,16 @@ _SEARCHED = (JOBS, POD_GROUPS, PODS)
 
 
 def explain(
-    what: Annotated[str, typer.Argument(metavar="[KIND/]NAME", help="What waits.")],
+    what: Annotated[
+        str, typer.Argument(metavar="[KIND/]NAME", help="The job, PodGroup or pod that waits.")
+    ],
     *,
     namespace: Namespace = None,
     advice: Annotated[
-        bool, typer.Option("--advice", help="Have the extender try what would let it run now.")
+        bool,
+        typer.Option(
+            "--advice", help="Have the extender try which single changes would let it run now."
+        ),
     ] = False,
     extender_url: ExtenderUrl = "",
     form: OutputForm = "table",

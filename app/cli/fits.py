@@ -19,9 +19,9 @@ _SHOWN = 20
 def fits(
     *,
     request: Annotated[
-        str, typer.Option("--request", "-R", help="What one pod asks for: cpu=4,memory=8Gi.")
+        str, typer.Option("--request", "-R", help="Requests of one pod: cpu=4,memory=8Gi.")
     ],
-    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue.")] = "default",
+    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue of the pods.")] = "default",
     namespace: Namespace = None,
     extender_url: ExtenderUrl = "",
     form: OutputForm = "table",

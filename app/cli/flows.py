@@ -27,8 +27,8 @@ from app.main.clock import steady_clock
 from app.wire.kinds import JOB_FLOWS, JOB_TEMPLATES
 from app.wire.unstructured import Key, Object
 
-Name = Annotated[str, typer.Option("--name", "-N", help="The name.")]
-Format = Annotated[DetailForm, typer.Option("--format", "-o", help="How to show it.")]
+Name = Annotated[str, typer.Option("--name", "-N", help="The name of the object.")]
+Format = Annotated[DetailForm, typer.Option("--format", "-o", help="The form of the output.")]
 
 
 class Verbs:
@@ -47,7 +47,7 @@ class Verbs:
         master: Master = "",
         context: Context = "",
     ) -> None:
-        """Create what is in a file."""
+        """Create the objects of a file."""
         with failing_to(f"create {self._command}"):
             flow_actions.create(Where(kubeconfig, master, context), self._family, file)
 
@@ -61,7 +61,7 @@ class Verbs:
         master: Master = "",
         context: Context = "",
     ) -> None:
-        """List those of a namespace."""
+        """List the objects of one namespace, or of all."""
         with failing_to(f"list {self._command}"):
             where = Where(kubeconfig, master, context)
             chosen = "" if all_namespaces else namespace_for(where, namespace)
@@ -77,7 +77,7 @@ class Verbs:
         master: Master = "",
         context: Context = "",
     ) -> None:
-        """Show one in a line."""
+        """Show one object as a line."""
         with failing_to(f"get {self._command}"):
             where = Where(kubeconfig, master, context)
             key = Key(namespace_for(where, namespace), name)
@@ -93,7 +93,7 @@ class Verbs:
         master: Master = "",
         context: Context = "",
     ) -> None:
-        """Show everything about one, or about all of a namespace."""
+        """Show everything about one object, or about all of a namespace."""
         with failing_to(f"describe {self._command}"):
             where = Where(kubeconfig, master, context)
             flow_actions.describe(
@@ -110,7 +110,7 @@ class Verbs:
         master: Master = "",
         context: Context = "",
     ) -> None:
-        """Delete one, or what is in a file."""
+        """Delete one object by its name, or the objects of a file."""
         with failing_to(f"delete {self._command}"):
             where = Where(kubeconfig, master, context)
             flow_actions.delete(

@@ -47,7 +47,9 @@ app = group("Run jobs, look at them, stop them.")
 @app.command("run", cls=Command)
 def run(
     *,
-    image: Annotated[str, typer.Option("--image", "-i", help="The image.")] = "busybox",
+    image: Annotated[
+        str, typer.Option("--image", "-i", help="The image of the container.")
+    ] = "busybox",
     namespace: Namespace = None,
     job_name: JobName = "",
     minimum: Minimum = 1,
@@ -55,9 +57,9 @@ def run(
     requests: Requests = DEFAULT_AMOUNTS,
     limits: Limits = DEFAULT_AMOUNTS,
     scheduler: Annotated[
-        str, typer.Option("--scheduler", "-S", help="The scheduler of its pods.")
+        str, typer.Option("--scheduler", "-S", help="The scheduler of the pods.")
     ] = "volcano",
-    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue it goes to.")] = "",
+    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue of the job.")] = "",
     command: Words = "",
     file: Annotated[
         str,

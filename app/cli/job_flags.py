@@ -4,11 +4,13 @@ from typing import Annotated
 
 import typer
 
-Minimum = Annotated[int, typer.Option("--min", "-m", help="Pods it needs to run.")]
-Replicas = Annotated[int, typer.Option("--replicas", "-r", help="Pods it has.")]
-Requests = Annotated[str, typer.Option("--requests", "-R", help="What a pod asks for.")]
-Limits = Annotated[str, typer.Option("--limits", "-L", help="What a pod may use.")]
-Words = Annotated[str, typer.Option("--command", "-c", help="The command, split as a shell would.")]
+Minimum = Annotated[int, typer.Option("--min", "-m", help="How many pods the job needs to run.")]
+Replicas = Annotated[int, typer.Option("--replicas", "-r", help="How many pods the job has.")]
+Requests = Annotated[str, typer.Option("--requests", "-R", help="Requests of each pod.")]
+Limits = Annotated[str, typer.Option("--limits", "-L", help="Limits of each pod.")]
+Words = Annotated[
+    str, typer.Option("--command", "-c", help="The command, split as a shell does it.")
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until the jobs have ended.")]
 Timeout = Annotated[str, typer.Option("--timeout", help="How long to wait: 90s, 1h30m.")]
 

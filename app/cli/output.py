@@ -15,7 +15,7 @@ from app.wire.kinds import Resource
 from app.wire.unstructured import Object, name
 
 Form = Literal["table", "wide", "json", "yaml", "name"]
-Output = Annotated[Form, typer.Option("--output", "-o", help="How to show it.")]
+Output = Annotated[Form, typer.Option("--output", "-o", help="The form of the output.")]
 
 EMPTY = "No resources found\n"
 

@@ -30,7 +30,7 @@ def priority(
 ) -> None:
     """Say where a waiting group stands in the line of its queue, and what orders it.
 
-    Of each column the smaller value goes first.
+    In each column the group with the smaller value goes first.
     """
     with failing_to(f"tell the priority of {name}"):
         url = require(extender_url)

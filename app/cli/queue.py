@@ -34,18 +34,19 @@ _ACTIONS: dict[str, Action] = {"open": "OpenQueue", "close": "CloseQueue"}
 def create(
     *,
     queue_name: QueueName = "",
-    weight: Annotated[int, typer.Option("--weight", "-w", help="Its weight.")] = 1,
+    weight: Annotated[int, typer.Option("--weight", "-w", help="The weight of the queue.")] = 1,
     state: Annotated[
-        Literal["Open", "Closed"], typer.Option("--state", "-S", help="Its state.")
+        Literal["Open", "Closed"], typer.Option("--state", "-S", help="The state of the queue.")
     ] = "Open",
     parent: Annotated[str, typer.Option("--parent", help="The queue above it.")] = "",
     capability: Annotated[
         str, typer.Option("--capability", help="What it may use at most: cpu=8,memory=32Gi.")
     ] = "",
     deserved: Annotated[
-        str, typer.Option("--deserved", help="What it may use before others reclaim it.")
+        str,
+        typer.Option("--deserved", help="What it deserves; others reclaim only what is beyond."),
     ] = "",
-    guarantee: Annotated[str, typer.Option("--guarantee", help="What is kept for it.")] = "",
+    guarantee: Annotated[str, typer.Option("--guarantee", help="What is kept free for it.")] = "",
     kubeconfig: Kubeconfig = None,
     master: Master = "",
     context: Context = "",

@@ -25,19 +25,19 @@ _SHOWN: Final = 20
 
 def record(
     *,
-    file: Annotated[str, typer.Option("--file", "-f", help="Where to write.")] = "case.pumice",
+    file: Annotated[str, typer.Option("--file", "-f", help="The file to write.")] = "case.pumice",
     redact: Annotated[
         bool,
-        typer.Option("--redact", help="Replace names; what is decided stays the same."),
+        typer.Option("--redact", help="Replace names; the decisions stay the same."),
     ] = False,
     extender_url: ExtenderUrl = "",
 ) -> None:
     """Write what the extender was asked to decide lately, and what it decided, to one file.
 
-    It is for ``pumice replay``: snapshots of the cluster and the configuration, without credentials
-    of metrics. With --redact other names stand for those of namespaces, pods, groups, queues and
-    nodes, and for the values of labels, and another URL for that of the plugin extender; every
-    decision is made anew under these.
+    The file is for `pumice replay`. It holds snapshots of the cluster and the configuration,
+    without credentials of metrics. --redact replaces the names of namespaces, pods, groups, queues
+    and nodes, the values of labels, and the URL of the plugin extender. Each decision is made anew
+    under the new names, and has to be the same.
     """
     from app.cli import replaying
 
@@ -52,25 +52,25 @@ def record(
 
 
 def replay(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What pumice record wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file of pumice record.")],
     *,
     conf: Annotated[
         str, typer.Option("--conf", help="File with another volcano-scheduler.conf.")
     ] = "",
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A queue as it would be: queue/a.weight=2."),
+        typer.Option("--set", help="A change of a queue: queue/a.weight=2."),
     ] = None,
     until: Annotated[
-        int | None, typer.Option("--until", help="Only the first so many decisions.", min=1)
+        int | None, typer.Option("--until", help="How many decisions, from the first on.", min=1)
     ] = None,
     form: OutputForm = "table",
 ) -> None:
     """Decide again what was recorded, and tell what another configuration would have decided.
 
-    Without changes every decision must be the same, to the last number. With --conf or --set each
-    is asked on the cluster as it was then; what would have followed is not told. No cluster is
-    needed.
+    Without changes each decision has to be the same, to the last number. With --conf or --set each
+    decision is made on the cluster as it was at that time; what would have followed from another
+    decision is not told. No cluster is needed.
     """
     from app.cli import replaying
 

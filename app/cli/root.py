@@ -1,6 +1,8 @@
 """The ``pumice`` command: one file per subcommand, registered here."""
 
+from collections.abc import Callable
 from logging import getLogger
+from typing import Any
 
 import typer
 
@@ -30,8 +32,36 @@ from app.cli.endings import CODES, run
 from app.cli.switches import Process
 from app.telemetry import logging
 
+_GROUPS = {
+    "job": "Run jobs, list, view and stop them.",
+    "queue": "Create queues, list, open and close them.",
+    "jobflow": "JobFlows: jobs that wait for each other.",
+    "jobtemplate": "JobTemplates, of which JobFlows make jobs.",
+    "pod": "List the pods of jobs and queues.",
+}
+_SECTIONS = {
+    "Jobs and queues": ("job", "queue", "pod", "jobflow", "jobtemplate"),
+    "Why, when and what if": ("top", "explain", "eta", "priority", "share", "fits", "simulate"),
+    "What was decided": ("audit", "why-evicted", "check-eviction", "record", "replay"),
+    "Try it, install it": ("demo", "sandbox", "crds", "scheduler-config", "version"),
+    "The processes of Pumice": ("extender", "controllers", "webhooks", "all"),
+}
+"""The commands in the order of the help, by what they are for."""
+
+
+class Root(Group):
+    """All commands; the help shows first what users need most."""
+
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        """Write the commands in sections."""
+        for title, names in _SECTIONS.items():
+            rows = [(name, str(self.commands[name].short_help or "")) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
-    cls=Group,
+    cls=Root,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -47,31 +77,41 @@ def pumice(version: versions.Version = None) -> None:
     """What may stand in front of every command."""
 
 
-app.command("extender", cls=Process)(extender.extender)
-app.command("controllers", cls=Process)(controllers.controllers)
-app.command("webhooks", cls=Process)(webhooks.webhooks)
-app.command("all", cls=Process)(together.together)
-app.command("scheduler-config", cls=Process)(scheduler_config.scheduler_config)
-app.command("crds")(crds.crds)
-app.command("sandbox", cls=Process)(sandbox.sandbox)
-app.command("demo")(sandbox.demo)
+def _add(name: str, command: Callable[..., Any], about: str, **more: Any) -> None:
+    """Register a command; ``about`` is its line in the help of all."""
+    app.command(name, short_help=about, **{"cls": Command, **more})(command)
+
+
+_add("extender", extender.extender, "Run the extender of kube-scheduler.", cls=Process)
+_add("controllers", controllers.controllers, "Run the controllers.", cls=Process)
+_add("webhooks", webhooks.webhooks, "Run the admission webhooks.", cls=Process)
+_add("all", together.together, "Run all three in one process.", cls=Process)
+_add("scheduler-config", scheduler_config.scheduler_config, "Print kube-scheduler's configuration.")
+_add("crds", crds.crds, "Print the CustomResourceDefinitions.")
+_add("sandbox", sandbox.sandbox, "Run a cluster on this machine.", cls=Process)
+_add("demo", sandbox.demo, "See jobs run and wait on such a cluster.")
 for name, commands in vcctl.GROUPS.items():
-    app.add_typer(commands, name=name)
-app.add_typer(top.app, name="top")
-app.command("explain", cls=Command)(explain.explain)
-app.command("eta", cls=Command)(eta.eta)
-app.command("share", cls=Command)(share.share)
-app.command("priority", cls=Command)(priority.priority)
-app.command("fits", cls=Command)(fits.fits)
-app.command("simulate", cls=Command, epilog=simulate.CODES)(simulate.simulate)
-app.command("audit", cls=Command)(audit.audit)
-app.command("why-evicted", cls=Command)(audit.why_evicted)
-app.command("record", cls=Command)(record.record)
-app.command("replay", cls=Command, epilog=record.CODES)(record.replay)
-app.command("check-eviction", epilog=check_eviction.CODES)(check_eviction.check_eviction)
+    app.add_typer(commands, name=name, short_help=_GROUPS[name])
+app.add_typer(top.app, name="top", short_help="Queues, waiting gangs and nodes, live.")
+_add("explain", explain.explain, "Why a job, PodGroup or pod waits.")
+_add("eta", eta.eta, "When a job, PodGroup or pod starts.")
+_add("share", share.share, "What each queue deserves, holds and asks.")
+_add("priority", priority.priority, "Where a group stands in line.")
+_add("fits", fits.fits, "How many equal pods would start now.")
+_add("simulate", simulate.simulate, "What would happen if.", epilog=simulate.CODES)
+_add("audit", audit.audit, "What was decided about a job.")
+_add("why-evicted", audit.why_evicted, "Why a pod was evicted.")
+_add("record", record.record, "Write recent decisions to a file.")
+_add("replay", record.replay, "Decide again what was recorded.", epilog=record.CODES)
+_add(
+    "check-eviction",
+    check_eviction.check_eviction,
+    "Verify certificates of evictions.",
+    epilog=check_eviction.CODES,
+)
 
 
-@app.command("version")
+@app.command("version", short_help="Print the version.")
 def version() -> None:
     """Print the version."""
     versions.say()

@@ -27,10 +27,14 @@ On a cluster of your own, the page is /ui of the extender's reading port."""
 
 
 def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
-    nodes: Annotated[int, typer.Option(envvar="PUMICE_NODES", min=0)] = 10,
+    nodes: Annotated[
+        int, typer.Option(envvar="PUMICE_NODES", min=0, help="How many nodes there are.")
+    ] = 10,
     cpu: Annotated[str, typer.Option(envvar="PUMICE_CPU", help="CPU of each node.")] = "4",
-    memory: Annotated[str, typer.Option(envvar="PUMICE_MEMORY", help="Memory of each.")] = "16Gi",
-    gpus: Annotated[int, typer.Option(envvar="PUMICE_GPUS", min=0, help="GPUs of each.")] = 0,
+    memory: Annotated[
+        str, typer.Option(envvar="PUMICE_MEMORY", help="Memory of each node.")
+    ] = "16Gi",
+    gpus: Annotated[int, typer.Option(envvar="PUMICE_GPUS", min=0, help="GPUs of each node.")] = 0,
     gpu_memory: Annotated[
         str, typer.Option(envvar="PUMICE_GPU_MEMORY", help="Memory of each GPU that is shared.")
     ] = "80Gi",
@@ -40,17 +44,26 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = False,
     racks: Annotated[
         int,
-        typer.Option(envvar="PUMICE_RACKS", min=0, help="Racks of the nodes, as HyperNodes."),
+        typer.Option(
+            envvar="PUMICE_RACKS",
+            min=0,
+            help="How many racks the nodes stand in; each is a HyperNode.",
+        ),
     ] = 0,
     numa: Annotated[
         int,
         typer.Option(
-            envvar="PUMICE_NUMA", min=0, max=8, help="NUMA nodes of each, told by Numatopologies."
+            envvar="PUMICE_NUMA",
+            min=0,
+            max=8,
+            help="NUMA nodes of each node, told by Numatopologies.",
         ),
     ] = 0,
     numa_policy: Annotated[
         Literal["none", "best-effort", "restricted", "single-numa-node"],
-        typer.Option(envvar="PUMICE_NUMA_POLICY", help="Policy of their topology managers."),
+        typer.Option(
+            envvar="PUMICE_NUMA_POLICY", help="Policy of the topology managers of the nodes."
+        ),
     ] = "single-numa-node",
     batch: Annotated[
         int,
@@ -64,14 +77,25 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     load: Annotated[
         bool,
         typer.Option(
-            "--load", envvar="PUMICE_LOAD", help="Let nodes tell how busy they are by requests."
+            "--load",
+            envvar="PUMICE_LOAD",
+            help="Let nodes tell a load, as if their pods used what they request.",
         ),
     ] = False,
     port: Annotated[
-        int, typer.Option(envvar="PUMICE_PORT", min=0, max=65535, help="API port; 0: any.")
+        int,
+        typer.Option(
+            envvar="PUMICE_PORT", min=0, max=65535, help="Port of the API server; 0: any free one."
+        ),
     ] = 0,
     extender_port: Annotated[
-        int, typer.Option(envvar="PUMICE_EXTENDER_PORT", min=0, max=65535, help="0: any.")
+        int,
+        typer.Option(
+            envvar="PUMICE_EXTENDER_PORT",
+            min=0,
+            max=65535,
+            help="Port of the extender; 0: any free one.",
+        ),
     ] = 0,
     form: Annotated[
         manifests.Form,
@@ -83,14 +107,19 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
     ] = "a",
     scheduler_conf: Annotated[
         Path | None,
-        typer.Option(envvar="PUMICE_SCHEDULER_CONF", exists=True, dir_okay=False),
+        typer.Option(
+            envvar="PUMICE_SCHEDULER_CONF",
+            exists=True,
+            dir_okay=False,
+            help="A volcano-scheduler.conf. (default: Volcano's)",
+        ),
     ] = None,
     webhooks: Annotated[
         Switch,
         typer.Option(
             envvar="PUMICE_WEBHOOKS",
             parser=switch,
-            help="Judge jobs, queues … as our webhooks do.",
+            help="Complete and judge jobs, queues and pods as the webhooks do.",
         ),
     ] = "true",
     control_plane: Annotated[
@@ -188,10 +217,11 @@ def demo(
         ),
     ] = False,
     duration: Annotated[
-        str, typer.Option("--for", help="How long it is kept: 10m. (default: until Ctrl-C)")
+        str,
+        typer.Option("--for", help="How long the cluster is kept: 10m. (default: until Ctrl-C)"),
     ] = "",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0: any.")
+        int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0: any free one.")
     ] = 0,
 ) -> None:
     """Tell the first story on the sandbox, or keep a cluster to look at.

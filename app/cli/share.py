@@ -24,8 +24,8 @@ def share(
 ) -> None:
     """Show queues as a tree: what each deserves at this moment, holds, and asks for.
 
-    What a queue deserves is what the plugin works out that shares the cluster. A share above 100%
-    is borrowed.
+    The plugin that shares the cluster (proportion or capacity) works out what a queue deserves.
+    What a queue holds above 100% is borrowed.
     """
     with failing_to("show shares"):
         found = ask_extender(require(extender_url), "/debug/queues")

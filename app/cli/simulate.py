@@ -32,15 +32,13 @@ def simulate(
     *,
     files: Annotated[
         list[str] | None,
-        typer.Option("--filename", "-f", help="YAML of what would come, - for standard input."),
+        typer.Option("--filename", "-f", help="YAML file of objects to add, - for standard input."),
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A queue as it would be: queue/a.capability.cpu=200."),
+        typer.Option("--set", help="A change of a queue: queue/a.capability.cpu=200."),
     ] = None,
-    drain: Annotated[
-        list[str] | None, typer.Option("--drain", help="A node that would be gone.")
-    ] = None,
+    drain: Annotated[list[str] | None, typer.Option("--drain", help="A node to leave out.")] = None,
     conf: Annotated[
         str, typer.Option("--conf", help="File with another volcano-scheduler.conf.")
     ] = "",
@@ -51,7 +49,7 @@ def simulate(
     master: Master = "",
     context: Context = "",
 ) -> None:
-    """Say what would happen if objects came, queues were otherwise, or nodes were gone.
+    """Say what would happen if objects were added, queues changed, or nodes drained.
 
     The planner answers as it would decide at this moment. Nothing is changed.
     """

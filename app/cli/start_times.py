@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from app.cli.asking import ask_extender
 from app.cli.endings import CommandFailed
-from app.wire.ages import human_duration
+from app.cli.eta import in_short
 
 EVERY_S: Final = 10.0
 """The planner works for each answer."""
 _DEADLINE_S: Final = 5.0
-_WORDS: Final = {"now": "now", "never": "never"}
 
 StartTimes = Mapping[str, str]
 """``namespace/name`` of a PodGroup -> when it starts, as it is shown."""
@@ -49,22 +48,5 @@ class AskedStartTimes:
 
 
 def start_times(answer: Mapping[str, Any]) -> StartTimes:
-    """When each gang of the answer starts: ``4m to 9m``, of which the first has even odds."""
-    return {str(eta.get("group")): _text(eta) for eta in answer.get("etas") or ()}
-
-
-def _text(eta: Mapping[str, Any]) -> str:
-    outcome, now = eta.get("outcome"), eta.get("now") or 0.0
-    if outcome in _WORDS:
-        return _WORDS[outcome]
-    if outcome == "beyond" and eta.get("beyond") is not None:
-        return f"after {_left(eta['beyond'], now)}"
-    if outcome != "later" or eta.get("p50") is None:
-        return "-"
-    likely = _left(eta["p50"], now)
-    late = "later" if eta.get("p90") is None else _left(eta["p90"], now)
-    return likely if late == likely else f"{likely} to {late}"
-
-
-def _left(at: float, now: float) -> str:
-    return human_duration(max(at - now, 0.0))
+    """When each gang of the answer starts, in short."""
+    return {str(each["group"]): in_short(each) for each in answer.get("etas") or ()}

@@ -95,7 +95,7 @@ def nodes(
     ] = False,
     form: Annotated[
         Literal["table", "wide", "json", "yaml"],
-        typer.Option("--output", "-o", help="How to show it."),
+        typer.Option("--output", "-o", help="The form of the output."),
     ] = "table",
     kubeconfig: Kubeconfig = None,
     master: Master = "",

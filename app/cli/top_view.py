@@ -210,7 +210,7 @@ _QUEUE_COLUMNS = (
     _Column("Allocated", 3),
     _Column("Deserved", 5),
 )
-_STARTS = _Column("Starts in", 1)
+_STARTS = _Column("ETA", 1)
 _WAITING_COLUMNS = (
     _Column("Gang"),
     _Column("Queue", 3),

@@ -101,10 +101,10 @@ def test_columns_are_left_out_where_it_is_narrow_and_the_reason_is_cut_last() ->
 
 
 def test_when_a_gang_starts_has_a_column_where_that_is_told() -> None:
-    told = replace(view(groups=2), start_times={"default/gang-0": "4m to 9m"})
+    told = replace(view(groups=2), start_times={"default/gang-0": "4m-9m"})
     _, rows, _ = plain(told, now=NOW).split("\n\n")
-    assert [row[38:49].strip() for row in rows.splitlines()[1:]] == ["Starts in", "4m to 9m", "-"]
-    assert "Starts in" not in plain(view(), now=NOW)
+    assert [row.split()[4] for row in rows.splitlines()[1:]] == ["ETA", "4m-9m", "-"]
+    assert "ETA" not in plain(view(), now=NOW)
 
 
 def test_trouble_has_a_line_of_its_own() -> None:
