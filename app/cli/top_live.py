@@ -34,10 +34,10 @@ class Look:
 
     namespace: str = ""
     extender_url: str = ""
-    """Where it is foretold when gangs start; empty: nowhere."""
+    """Address of the extender that foretells when gangs start; empty: none is asked."""
     every_s: float
     every: str
-    """The same as it was given."""
+    """``every_s`` as the user wrote it."""
     once: bool = False
 
 
