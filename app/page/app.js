@@ -9,7 +9,7 @@ import * as job from "./job.js";
 import * as jobs from "./jobs.js";
 import { Stream } from "./live.js";
 import * as queues from "./queues.js";
-import { choose, read } from "./routes.js";
+import { changed, read, write } from "./routes.js";
 import * as session from "./session.js";
 import * as signin from "./signin.js";
 import { follow, now, viewOf } from "./store.js";
@@ -50,13 +50,20 @@ function context() {
     repaint,
     now: view === null ? 0 : now(view),
     scoped: session.scoped,
-    choose: (given) => choose(route, given),
+    choose,
   };
 }
 
-function event({ name, said }) {
+/** Change options of the view, such as those of its filter. */
+function choose(options) {
+  page.route = changed(page.route, options);
+  write(page.route);
+  repaint();
+}
+
+function event({ name, said, served }) {
   if (name === "whole") {
-    page.view = viewOf(said);
+    page.view = viewOf(said, served);
     changes.forget();
   } else if (name === "delta") {
     if (page.view === null || !follow(page.view, said)) return false;

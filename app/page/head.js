@@ -30,7 +30,7 @@ export function bar(page, actions) {
       { class: "session" },
       h("span", { class: `state ${page.connection.kind}` }, STATES[page.connection.kind]),
       who(page),
-      h("button", { type: "button", onclick: actions.change }, "Change view"),
+      h("button", { type: "button", onclick: actions.change }, "Namespaces"),
       token() && h("button", { type: "button", onclick: actions.signOut }, "Sign out"),
       h(
         "button",

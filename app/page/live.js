@@ -35,7 +35,7 @@ export class Events {
 }
 
 /**
- * Follows the stream until `close`. `listener` has `event({name, data})`, which returns false to
+ * Follows the stream until `close`. `listener` has `event({name, said, served})`, which returns false to
  * start again, and `state({kind, text, retryAt})` with kind "connecting", "live", "lost" or
  * "sign-in"; after the last one nothing is tried again until `open`.
  */
@@ -70,6 +70,7 @@ export class Stream {
     const how = { headers: headers(), signal: run.abort.signal, cache: "no-store" };
     const answer = await fetch(scoped("view/stream"), how);
     if (!answer.ok) return { text: (await answer.text()).trim(), status: answer.status };
+    this.served = Date.parse(answer.headers.get("Date")) / 1000 || 0;
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let end = null;
     const events = new Events((event) => {
@@ -88,7 +89,8 @@ export class Stream {
     const said = JSON.parse(data);
     if (name === "expired") return { text: said.why, status: 401, expired: true };
     if (name === "stopping") return { text: said.why, wait: STOPPING_WAIT_MS };
-    if (!this.listener.event({ name, said })) return { text: "an update was missed", wait: 0 };
+    if (!this.listener.event({ name, said, served: this.served }))
+      return { text: "an update was missed", wait: 0 };
     if (name === "whole") {
       this.wait = FIRST_WAIT_MS;
       this.listener.state({ kind: "live", text: "" });

@@ -1,5 +1,7 @@
 // Addresses of views, behind the # of the page: "#/jobs/ns/name" or "#/jobs?queue=a&group=owner".
 
+const SETTLED_MS = 200;
+
 /** {view, names, options} of an address; without one it is that of the queues. */
 export function read(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
@@ -16,11 +18,23 @@ export function link(view, names = [], options = {}) {
   return `#/${[view, ...names].map(encodeURIComponent).join("/")}${query ? `?${query}` : ""}`;
 }
 
-/** Change options of the address without a step in the history, such as those of a filter. */
-export function choose(route, changes) {
-  const next = link(route.view, route.names, { ...route.options, ...changes });
-  history.replaceState(null, "", next);
-  dispatchEvent(new HashChangeEvent("hashchange"));
+/** The same view with other options. */
+export function changed(route, options) {
+  return { ...route, options: { ...route.options, ...options } };
+}
+
+let timer = 0;
+
+/**
+ * Write a route into the address, without a step in the history. That happens a little later, as
+ * browsers limit how often; unless the reader has gone elsewhere by then.
+ */
+export function write({ view, names, options }) {
+  const before = location.hash;
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (location.hash === before) history.replaceState(null, "", link(view, names, options));
+  }, SETTLED_MS);
 }
 
 function decoded(text) {

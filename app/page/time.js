@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { etas, expected } from "./etas.js";
-import { address } from "./jobs.js";
+import { address, linked } from "./jobs.js";
 import { table } from "./job.js";
 import { byName, clock, count, distance, span } from "./words.js";
 
@@ -78,7 +78,7 @@ export function body({ view, route, choose, answers, scoped, now }) {
             key: each.key,
             cells: [
               name(view, each.job),
-              each.text || each.kind,
+              linked(each.text || each.kind, view),
               each.queue,
               each.at === null ? "time not known" : `${distance(each.at, now)} (${clock(each.at, now)})`,
             ],

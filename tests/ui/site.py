@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self) -> None:
         asked = parse_qs(urlsplit(self.path).query).get("namespace", [""])
         self.site.namespaces.append(asked[0])
-        self.send_response(200)
+        self.send_response_only(200)  # without the time of this machine
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.ui.chromium import Tab
-from tests.ui.site import PAGE, Site
+from tests.ui import samples
+from tests.ui.chromium import Wire, tab
+from tests.ui.site import PAGE, Site, serving
 
 
-@pytest.fixture
-def call(page: Tab, site: Site) -> Any:
+@pytest.fixture(scope="module")
+def call(chromium: Wire) -> Iterator[Any]:
     """Call a function of a module."""
-    page.open(f"{site.url}/ui")
+    with serving(Site(samples.whole())) as site, tab(chromium) as page:
+        page.open(f"{site.url}/ui")
 
-    def called(module: str, code: str) -> Any:
-        body = f"import('{site.url}/ui/{module}.js').then(it => JSON.stringify({code}))"
-        return json.loads(page.value(body))
+        def called(module: str, code: str) -> Any:
+            body = f"import('{site.url}/ui/{module}.js').then(it => JSON.stringify({code}))"
+            return json.loads(page.value(body))
 
-    return called
+        yield called
 
 
 @pytest.mark.parametrize(
@@ -64,13 +67,24 @@ def test_a_delta_changes_and_removes_rows_and_values(call: Any) -> None:
         "gone": {"jobs": ["b"]},
     }
     code = (
-        f"(() => {{ const view = it.viewOf({json.dumps(whole)});"
+        f"(() => {{ const view = it.viewOf({json.dumps(whole)}, 0);"
         f" const followed = [it.follow(view, {json.dumps(delta)}),"
         f" it.follow(view, {json.dumps(delta)})];"
         " return [followed, view.generation, view.cluster.nodes, [...view.jobs.values()]]; })()"
     )
     rows = [{"key": "a", "n": 2}, {"key": "c", "n": 1}]
     assert call("store", code) == [[True, False], 4, 2, rows]
+
+
+def test_the_clock_is_that_of_the_server_also_when_nothing_has_changed_for_long(call: Any) -> None:
+    lists = {name: [] for name in ("queues", "jobs", "nodes", "domains", "future")}
+    whole = json.dumps({"generation": 1, "at": 100, **lists})
+    delta = json.dumps({"generation": 2, "before": 1, "at": 170})
+    code = (
+        f"(() => {{ const view = it.viewOf({whole}, 160); const first = it.now(view);"
+        f" it.follow(view, {delta}); return [first, it.now(view), view.at].map(Math.floor); }})()"
+    )
+    assert call("store", code) == [160, 170, 170]
 
 
 def test_events_are_read_wherever_the_stream_is_cut(call: Any) -> None:
