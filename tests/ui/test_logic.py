@@ -77,7 +77,9 @@ def test_a_delta_changes_and_removes_rows_and_values(call: Any) -> None:
 
 
 def test_the_clock_is_that_of_the_server_also_when_nothing_has_changed_for_long(call: Any) -> None:
-    lists = {name: [] for name in ("queues", "jobs", "nodes", "domains", "future")}
+    lists: dict[str, list[Any]] = {
+        name: [] for name in ("queues", "jobs", "nodes", "domains", "future")
+    }
     whole = json.dumps({"generation": 1, "at": 100, **lists})
     delta = json.dumps({"generation": 2, "before": 1, "at": 170})
     code = (
