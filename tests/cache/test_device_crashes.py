@@ -1,10 +1,16 @@
-"""Devices through random plans, Bindings, ends and crashes: none is given twice, none is lost."""
+"""Devices through random plans, locks, Bindings, ends and crashes: none is given twice or lost.
+
+A process may crash between any two steps: when it has planned, when it has locked the node, and
+when the API server has taken the Binding.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +21,8 @@ from app.model.device_families import DeviceSetting, NodeDevices
 from app.model.devices import DeviceOrder
 from app.model.ids import NodeName
 from app.model.shape import PodShape
+from app.service.calls.node_locks import LOCKED_S, NodeLocks
+from app.service.ports import WriteError
 from tests.cache.rig import Rig
 from tests.devices import GPU_MIB, gpu_node, vgpu_shape
 from tests.scale import examples
@@ -22,6 +30,36 @@ from tests.scale import examples
 NODE: Final = NodeName("big")
 IDS: Final = "volcano.sh/vgpu-ids-new"
 GPUS: Final = ("GPU-a", "GPU-b", "GPU-c")
+
+
+LOCK: Final = ("hamivgpu",)
+
+
+class Annotations:
+    """The annotations of the node as the API server has them; every write is taken."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, str] = {}
+
+    async def read_node_annotation(self, _node: str, key: str) -> tuple[str, str | None]:
+        return "1", self.there.get(key)
+
+    async def annotate_node(
+        self, _node: str, annotations: Mapping[str, str | None], *, version: str
+    ) -> None:
+        assert version == "1"
+        for key, text in annotations.items():
+            if text is None:
+                self.there.pop(key, None)
+            else:
+                self.there[key] = text
+
+
+def at_once(work: Coroutine[Any, Any, None]) -> None:
+    """Run what waits for nothing."""
+    with contextlib.suppress(StopIteration):
+        work.send(None)
+        raise AssertionError("it waits")
 
 
 @dataclass
@@ -40,6 +78,10 @@ class World:
         self._setting = DeviceSetting(vgpu=True, order=order)
         self.pods: dict[str, Stored] = {}
         self.ill = ""
+        self.now = 1_700_000_000.0
+        self.on_node = Annotations()
+        self.unserved: set[str] = set()
+        """Pods that are bound and have not been served by the device plugin yet."""
         self.crash()
 
     def crash(self) -> None:
@@ -49,6 +91,7 @@ class World:
         self.rig.see(min_member=1)
         self.rig.cache.set_node(gpu_node(NODE, *GPUS, ill=self.ill))
         self.planned: set[str] = set()
+        self.locks = NodeLocks(self.on_node, clock=lambda: self.now)
         for name in self.pods:
             self.show(name)
 
@@ -86,22 +129,48 @@ class World:
             self.planned.discard(name)
             self.rig.cache.reservations.withdraw(self.rig.uid(name), now=self.rig.now)
 
-    def bind(self, name: str, *, crash: bool) -> None:
-        """The API server takes the Binding; the process may crash before it hears of that."""
+    def bind(self, name: str, *, crash: str = "", fails: bool = False) -> None:
+        """Lock the node and bind the pod; the process may crash after either."""
         if name not in self.planned:
             return
-        told = self.decision(name)
+        told, uid = self.decision(name), self.rig.uid(name)
         if not told:  # a device fell ill, and no other was free
             self.withdraw(name)
             return
+        try:
+            at_once(self.locks.take(uid, NODE, LOCK))
+        except WriteError:
+            return  # another pod has the lock: it is tried again
+        if crash == "locked":
+            self.crash()
+            return
+        if fails:
+            at_once(self.locks.give_back(uid, NODE, LOCK))
+            return
+        assert not self.unserved, "the device plugin would not know which pod it serves"
         self.pods[name].said, self.pods[name].bound = told, True
+        self.unserved.add(name)
         self.planned.discard(name)
         if crash:
             self.crash()
         else:
+            self.locks.forget(uid, NODE, LOCK)
             self.show(name)
 
+    def serve(self) -> None:
+        """The device plugin gives the pod its devices and removes the lock."""
+        if self.unserved:
+            self.unserved.clear()
+            self.on_node.there.clear()
+
+    def wait(self) -> None:
+        """So long that a lock which nothing removes counts no more; the plugin is done by then."""
+        self.serve()
+        self.now += LOCKED_S + 1
+
     def end(self, name: str) -> None:
+        if name in self.unserved:
+            self.serve()
         del self.pods[name]
         self.planned.discard(name)
         self.rig.cache.drop_pod(self.rig.uid(name))
@@ -142,11 +211,20 @@ NAMES = st.sampled_from([f"p{number}" for number in range(8)])
 STEPS = st.one_of(
     st.tuples(st.just("create"), NAMES, SHAPES, LIES),
     st.tuples(
-        st.sampled_from(("plan", "plan", "bind", "bind and crash", "withdraw", "end")), NAMES
+        st.sampled_from(("plan", "bind", "bind", "bind and crash", "withdraw", "end")), NAMES
     ),
-    st.tuples(st.just("crash")),
+    st.tuples(st.sampled_from(("lock and crash", "bind in vain")), NAMES),
+    st.tuples(st.sampled_from(("crash", "serve", "serve", "wait"))),
     st.tuples(st.just("ill"), st.sampled_from(("", *GPUS))),
 )
+
+
+BINDS: Final[Mapping[str, dict[str, Any]]] = {
+    "bind": {},
+    "bind and crash": {"crash": "bound"},
+    "lock and crash": {"crash": "locked"},
+    "bind in vain": {"fails": True},
+}
 
 
 def act(world: World, what: str, *about: object) -> None:
@@ -155,23 +233,19 @@ def act(world: World, what: str, *about: object) -> None:
             if name not in world.pods:
                 world.create(name, shape, lie)
                 world.plan(name)
-        case "crash", ():
-            world.crash()
+        case (("crash" | "serve" | "wait"), ()):
+            getattr(world, what)()
         case "ill", (str(gpu),):
             world.fall_ill(gpu)
         case _, (str(name),) if name in world.pods:
-            if what == "plan":
-                world.plan(name)
-            elif what.startswith("bind"):
-                world.bind(name, crash=what != "bind")
-            elif what == "withdraw":
-                world.withdraw(name)
+            if what in BINDS:
+                world.bind(name, **BINDS[what])
             else:
-                world.end(name)
+                getattr(world, what)(name)
 
 
 @examples(100)
-@given(st.sampled_from(DeviceOrder), st.lists(STEPS, max_size=30))
+@given(st.sampled_from(DeviceOrder), st.lists(STEPS, min_size=10, max_size=30))
 def test_no_device_is_given_twice_and_none_is_lost(
     order: DeviceOrder, steps: list[tuple[object, ...]]
 ) -> None:
@@ -184,3 +258,9 @@ def test_no_device_is_given_twice_and_none_is_lost(
         world.end(name)
     world.check()
     assert not any(use.sharers for use in world.here.used)
+    world.wait()
+    world.create("last", vgpu_shape(1), "")
+    world.fall_ill("")
+    world.plan("last")
+    world.bind("last")
+    assert world.pods["last"].bound, "no lock that a crash left behind keeps pods out for ever"

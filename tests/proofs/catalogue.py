@@ -11,6 +11,7 @@ _DOMAINS = "tests/core/test_domain_oracle.py"
 _AFFINITY = "tests/core/test_affinity_oracle.py"
 _VICTIMS = "tests/core/victims"
 _LOOPS = "tests/core/test_loops.py"
+_DEVICES = "tests/cache/test_device_crashes.py"
 _CACHE_MACHINE = "tests/cache/test_state_machine.py"
 _BARRIER = "tests/service/calls/test_barrier_machine.py"
 _EQUAL_PODS = "tests/service/cycle/test_equal_pods.py"
@@ -31,7 +32,8 @@ PIECES: tuple[Piece, ...] = (
         shares=10,
     ),
     *properties("cache-machine", _CACHE_MACHINE, shares=20),
-    *properties("cache", "tests/cache", without=(_CACHE_MACHINE,), shares=2),
+    *properties("devices", _DEVICES, shares=5),
+    *properties("cache", "tests/cache", without=(_CACHE_MACHINE, _DEVICES), shares=2),
     *properties("barrier", _BARRIER, shares=4),
     *properties("equal-pods", _EQUAL_PODS, shares=5),
     *properties("service", "tests/service", without=(_BARRIER, _EQUAL_PODS), shares=5),
@@ -40,7 +42,7 @@ PIECES: tuple[Piece, ...] = (
     *properties("bad-requests", "tests/api", shares=5),
     *properties(
         "edges",
-        *("tests/front", "tests/jobplugins", "tests/kit", "tests/kube"),
+        *("tests/cli", "tests/front", "tests/jobplugins", "tests/kit", "tests/kube"),
         *("tests/webhooks", "tests/wire"),
         shares=10,
     ),
