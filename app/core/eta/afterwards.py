@@ -8,8 +8,9 @@ makes it again. A gang that has started meanwhile is not evicted.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -29,19 +30,50 @@ from app.model.workload import GroupPhase
 Places = Iterable[Placement | PipelinedPlace]
 
 
-class Afterwards:
-    """The cluster of ``snapshot`` as it changes; that tells what runs.
+Holdings = Mapping[GroupKey, tuple[Held, ...]]
+"""What members and slots of each gang hold."""
 
-    ``slots`` are places that groups keep for members that do not exist yet.
+_AT_ONCE: Final = 1_000
+"""Pods looked at between two yields."""
+
+
+def holdings_steps(
+    snapshot: Snapshot, slots: Mapping[GroupKey, Collection[MemberPlace]]
+) -> Generator[None, None, Holdings]:
+    """What the gangs of ``snapshot`` hold, in pieces; it tells what runs.
+
+    ``slots`` are places that gangs keep for members that do not exist yet.
     """
+    found: defaultdict[GroupKey, list[Held]] = defaultdict(list)
+    running, index = snapshot.running, snapshot.table.index
+    for at, (pod, gang) in enumerate(zip(running.pods, running.gangs, strict=True)):
+        found[gang].append(
+            Held(
+                int(running.nodes[at]),
+                running.requests[at],
+                pod.shape,
+                pod.namespace,
+                pod.labels,
+                bool(running.releasing[at]),
+                at,
+            )
+        )
+        if at % _AT_ONCE == 0:
+            yield
+    for key, kept in slots.items():
+        namespace = key.partition("/")[0]
+        found[key] += (
+            Held(index[each.node], each.request, None, namespace, {})
+            for each in kept
+            if each.node in index
+        )
+    return {key: tuple(held) for key, held in found.items()}
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        policies: Policies,
-        *,
-        slots: Mapping[GroupKey, Collection[MemberPlace]],
-    ) -> None:
+
+class Afterwards:
+    """The cluster of ``snapshot`` as it changes; ``holdings`` are those of its gangs."""
+
+    def __init__(self, snapshot: Snapshot, policies: Policies, holdings: Holdings) -> None:
         self._base = snapshot
         self._evicts = any(name in EVICTING for name in policies.conf.actions)
         self._used, self._releasing = snapshot.used.copy(), snapshot.releasing.copy()
@@ -52,28 +84,8 @@ class Afterwards:
         self._ports = dict(snapshot.ports)
         self._placed_pods = snapshot.placed_pods
         self._collected = snapshot.collected
-        self._held: defaultdict[GroupKey, list[Held]] = defaultdict(list)
+        self._held = dict(holdings)
         self._stays = np.ones(len(snapshot.running), dtype=np.bool_)
-        running = snapshot.running
-        for at, (pod, gang) in enumerate(zip(running.pods, running.gangs, strict=True)):
-            self._held[gang].append(
-                Held(
-                    int(running.nodes[at]),
-                    running.requests[at],
-                    pod.shape,
-                    pod.namespace,
-                    pod.labels,
-                    bool(running.releasing[at]),
-                    at,
-                )
-            )
-        for key, kept in slots.items():
-            namespace = key.partition("/")[0]
-            self._held[key] += (
-                Held(snapshot.table.index[each.node], each.request, None, namespace, {})
-                for each in kept
-                if each.node in snapshot.table.index
-            )
         self._generation = snapshot.generation
 
     def snapshot(self) -> Snapshot:
@@ -132,7 +144,7 @@ class Afterwards:
                 continue
             for held in going:
                 self._free(held)
-            self._held[key] = [each for each in some if not each.releasing]
+            self._held[key] = tuple(each for each in some if not each.releasing)
             gang = self._gangs.get(key)
             if gang is not None:
                 counts = replace(gang.counts, releasing=0, releasing_placed=0)
@@ -179,16 +191,17 @@ class Afterwards:
 
     def _start(self, key: GroupKey, places: Places) -> None:
         gang, table = self._gangs[key], self._base.table
-        placed = list(places)
+        placed, new = list(places), list[Held]()
         for place in placed:
             task, row = place.task, table.index[place.node]
             held = Held(row, task.request, task.shape, gang.namespace, _labels(task))
-            self._held[key].append(held)
+            new.append(held)
             self._used[row] += task.request
             if task.shape.host_ports:
                 self._ports[row] = self._ports.get(row, frozenset()) | {*task.shape.host_ports}
             if self._base.inter_pod:
                 self._placed_pods = with_pod(self._placed_pods, held)
+        self._held[key] = (*self._held.get(key, ()), *new)
         self._places[key] = (
             *self._places.get(key, ()),
             *(
@@ -203,13 +216,12 @@ class Afterwards:
         )
         self._put(with_places(gang, [place.task for place in placed]))
 
-    def _make_anew(self, key: GroupKey, positions: Iterable[int], *, now: float) -> None:
+    def _make_anew(self, key: GroupKey, positions: Collection[int], *, now: float) -> None:
         """These pods go, and others are made in their stead, which wait."""
         running, tasks = self._base.running, []
         there = {each.at: each for each in self._held[key]}
         for at in positions:
-            held, pod = there[at], running.pods[at]
-            self._held[key].remove(held)
+            held, pod = there.pop(at), running.pods[at]
             self._free(held)
             tasks.append(
                 Task(
@@ -223,6 +235,8 @@ class Afterwards:
                     best_effort=is_best_effort(pod.shape.requests),
                 )
             )
+        going = set(positions)
+        self._held[key] = tuple(each for each in self._held[key] if each.at not in going)
         gang = self._gangs.get(key)
         if gang is not None:
             left = [each.row for each in self._held[key]]

@@ -6,13 +6,13 @@ gang end together.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from heapq import heappop, heappush
 from typing import Final
 
-from app.core.eta.afterwards import Afterwards
+from app.core.eta.afterwards import Afterwards, Holdings
 from app.core.eta.run_times import UNKNOWN, RunTime
 from app.core.placement.statics import ShapeCache
 from app.core.planner import plan_around_faults
@@ -21,7 +21,7 @@ from app.core.simulation import Fate, Outcome, fate_of
 from app.model.eviction import EvictionPlan
 from app.model.gang import Gang
 from app.model.ids import GroupKey
-from app.model.plan import Plan
+from app.model.plan import GangPlacement, Plan
 from app.model.reason import Refusal
 from app.model.snapshot import MemberPlace, Snapshot
 
@@ -34,6 +34,9 @@ _COARSE: Final = 0.05
 """After that many cycles, ends within so large a part of the time that has passed are one."""
 _MOST_AFTER: Final = 5
 """Gangs named of those on whose end a start waits."""
+
+_AT_ONCE: Final = 32
+"""Gangs whose end is looked up between two yields."""
 
 _WAKE: Final = GroupKey("")
 """In place of a gang that ends: one that was to wait goes on."""
@@ -112,6 +115,7 @@ def course_steps(
     draw: int,
     now: float,
     shapes: ShapeCache,
+    holdings: Holdings,
     stops: Callable[[], bool],
 ) -> Steps:
     """What happens from ``now`` on until all gangs ``wanted`` have started, in pieces.
@@ -130,7 +134,7 @@ def course_steps(
         stops=stops,
         waiting=set(waiting),
         left=set(wanted),
-        world=Afterwards(snapshot, policies, slots=expected.slots),
+        world=Afterwards(snapshot, policies, holdings),
         course=Course(now, now),
     )
     return taking.steps()
@@ -159,7 +163,7 @@ class _Taking:
     ended: list[GroupKey] = field(default_factory=list)
 
     def steps(self) -> Steps:
-        self._begin()
+        yield from self._begin()
         course, cycles = self.course, 0
         while self.left:
             if cycles >= MOST_CYCLES or (cycles and self.stops()):
@@ -176,10 +180,12 @@ class _Taking:
         ]
         return course
 
-    def _begin(self) -> None:
+    def _begin(self) -> Generator[None, None, None]:
         """What is known to come: gangs end, pods terminate, evictions are under way."""
         now, snapshot = self.began, self.snapshot
-        for gang in snapshot.gangs.values():
+        for number, gang in enumerate(snapshot.gangs.values()):
+            if number % _AT_ONCE == 0:
+                yield
             if gang.counts.holding:
                 began = self.expected.began.get(gang.key, now)
                 self._expect_end(gang.key, now, ran=max(now - began, 0.0))
@@ -203,14 +209,14 @@ class _Taking:
             snapshot, self.policies, now=now, shapes=self.shapes
         )
         plan = planned.with_refusals()
-        fates = {gang.key: fate_of(gang, plan) for gang in snapshot.pending}
         self.world.take(plan, now=now)
         self._forget_ends(plan)
-        for key, fate in fates.items():
-            if fate.outcome is Outcome.NEVER and fate.refusal is not None:
-                self.course.never.setdefault(key, fate.refusal)
-            elif fate.outcome in (Outcome.RUNS, Outcome.EVICTS):
-                self._start(snapshot.gangs[key], self._of_fate(fate), after=True)
+        for gang, fate in _fates(plan, snapshot):
+            if fate.outcome in (Outcome.RUNS, Outcome.EVICTS):
+                self._start(gang, self._of_fate(fate), after=True)
+        for key, refusal in plan.refused.items():
+            if refusal.never is not None and key in self.waiting:
+                self.course.never.setdefault(key, refusal)
         self.course.refused = plan.refused
         return any(each.victims for each in plan.evictions)
 
@@ -292,3 +298,15 @@ class _Taking:
                 self.ended.append(key)
                 self.world.end(key)
         return until is not None
+
+
+def _fates(plan: Plan, snapshot: Snapshot) -> Iterator[tuple[Gang, Fate]]:
+    """What becomes of the gangs that get places by ``plan``, or that pods are evicted for."""
+    placed: defaultdict[GroupKey, list[GangPlacement]] = defaultdict(list)
+    for each in plan.placed:
+        placed[each.gang].append(each)
+    evictions = {each.preemptor: each for each in plan.evictions if each.preemptor}
+    for key in dict.fromkeys((*placed, *evictions)):
+        gang = snapshot.gangs[key]
+        own = (evictions[key],) if key in evictions else ()
+        yield gang, fate_of(gang, replace(plan, placed=tuple(placed[key]), evictions=own))

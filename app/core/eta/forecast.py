@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from app.core.eta.afterwards import holdings_steps
 from app.core.eta.course import COURSES, Course, Expected, Start, course_steps
 from app.core.placement.statics import ShapeCache
 from app.core.policy import Policies
@@ -101,6 +102,7 @@ def forecast_steps(
     waiting = {g.key: g for g in snapshot.pending if not has_its_minimum(g)}
     asked = [key for key in waiting if wanted is None or key in wanted]
     exact = all(expected.run_time(key).is_exact for key in snapshot.gangs)
+    holdings = yield from holdings_steps(snapshot, expected.slots)
     shapes, found = ShapeCache(), list[Course]()
     for number in range(1 if exact else COURSES):
         if found and stops():
@@ -114,6 +116,7 @@ def forecast_steps(
             draw=number,
             now=now,
             shapes=shapes,
+            holdings=holdings,
             stops=stops,
         )
         found.append(course)
