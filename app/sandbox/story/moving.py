@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from app.core.protection.run_time import RUN_TIME
 from app.sandbox.nodes import GPU, NodeSpec
 from app.wire.documents import Document
 
@@ -183,7 +184,11 @@ def _job(stream: Stream, name: str, seconds: int) -> Document:
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "annotations": {RUN_TIME: f"{seconds}s"},
+        },
         "spec": {
             "minAvailable": stream.needs,
             "schedulerName": "volcano",
