@@ -60,6 +60,7 @@ EXPECTED = {
     "queues/node-groups.yaml": "Open",
     "queues/tree-jobs.yaml": "Running",
     "queues/tree.yaml": "Open",
+    "scheduling/cooldown.yaml": "Running",
     "scheduling/device-claims-queue.yaml": "Open",
     "scheduling/device-claims.yaml": "Running",
     "scheduling/fair-share-cpu.yaml": "Running",
@@ -83,6 +84,7 @@ EXPECTED = {
     "scheduling/task-topology.yaml": "Running",
     "scheduling/topology-affinity.yaml": "Running",
     "scheduling/volumes.yaml": "Running",
+    "scheduling/waiting-time.yaml": "Running",
 }
 """The state in which a file's jobs, flows, queues or pods come to rest."""
 
