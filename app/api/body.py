@@ -15,6 +15,9 @@ JSON = "application/json"
 MAX_BODY = 32 * 1024 * 1024
 """Bytes; a Filter call with 5,000 full node objects has about 20 MiB."""
 
+MAX_QUESTION = 2 * 1024 * 1024
+"""Bytes of a question of a reader: about as much as one object of the API server."""
+
 _LONGEST_REASON = 500
 """Characters; what was sent is quoted in reasons."""
 
@@ -29,23 +32,24 @@ class BadRequest(Exception):
         self.status = status
 
 
-async def read_body(request: Request) -> bytes:
-    """The whole body; BadRequest 413 as soon as it exceeds the limit."""
+async def read_body(request: Request, *, most: int | None = None) -> bytes:
+    """The whole body; BadRequest 413 as soon as it exceeds ``most`` bytes (None: `MAX_BODY`)."""
+    most = MAX_BODY if most is None else most
     announced = request.headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced) > MAX_BODY:
-        raise _too_large(int(announced))
+    if announced.isdecimal() and int(announced) > most:
+        raise _too_large(int(announced), most)
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
         size += len(part)
-        if size > MAX_BODY:
-            raise _too_large(size)
+        if size > most:
+            raise _too_large(size, most)
         parts.append(part)
     return b"".join(parts)
 
 
-def _too_large(size: int) -> BadRequest:
-    return BadRequest(f"body of {size} bytes is over the limit of {MAX_BODY}", status=413)
+def _too_large(size: int, most: int) -> BadRequest:
+    return BadRequest(f"body of {size} bytes is over the limit of {most}", status=413)
 
 
 def json_for(viewer: Viewer, value: Any, *, namespaces: Collection[str]) -> Response:

@@ -1,5 +1,6 @@
 """What if: a question about a cluster that is not, answered by the planner; nothing is written."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from app.api.body import BadRequest, json_for, read_body, refusals
+from app.api.body import MAX_QUESTION, BadRequest, json_for, read_body, refusals
 from app.api.imagined import Imagining, imagined
 from app.api.questions import refusing
 from app.api.services import ExtenderServices
@@ -15,6 +16,7 @@ from app.cache.cluster import ClusterCache
 from app.core.conf_error import ConfError
 from app.core.simulation import Fate, Outcome, Simulated
 from app.core.texts import describe
+from app.kit.turns import Turns
 from app.model.eviction import VictimPod
 from app.model.ids import GroupKey, NodeName
 from app.model.reason import Refusal
@@ -36,7 +38,12 @@ _REFUSALS = refusals(
     }
 )
 MOST_YAML: Final = 64_000
-"""Characters, about 0.1 s of work; a client reads a larger text and sends ``manifests``."""
+"""Characters; a client reads a larger text and sends ``manifests``.
+
+A text of brackets and signs takes seconds to read: that is done beside the event loop.
+"""
+_MOST_TEXTS: Final = 4
+"""Texts that are read, or wait to be, at a time."""
 _WORST: Final = (Outcome.RUNS, Outcome.EVICTS, Outcome.WAITS, Outcome.NEVER)
 
 
@@ -117,6 +124,7 @@ _read = msgspec.json.Decoder(SimulationQuestion).decode
 def simulate_router(services: ExtenderServices) -> APIRouter:
     """``/simulate``."""
     router = APIRouter()
+    texts = Turns("texts", most=_MOST_TEXTS)
 
     @router.post("/simulate", tags=["ask"], responses=_REFUSALS | {200: {"model": Simulation}})
     async def simulate(request: Request) -> Response:
@@ -126,14 +134,16 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
         """
         await services.access.identified(request)
         services.require_lead()
-        body = await read_body(request)
+        body = await read_body(request, most=MAX_QUESTION)
         try:
             said = _read(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadRequest(f"the question cannot be read: {error}") from None
-        if said.yaml:
-            said.manifests += _objects_of(said.yaml)
         viewer = await services.access.tenant(request, said.namespace)
+        if said.yaml:
+            with refusing():
+                async with texts.turn():
+                    said.manifests += await asyncio.to_thread(_objects_of, said.yaml)
         if viewer.namespace is not None:
             _require_own(said, viewer.namespace)
         found = _imagined(said, services.cache, now=services.planning.simulations.clock())

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
+from httpx2 import Response
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from app.api.body import MAX_QUESTION
 from app.api.simulate import Simulation
 from app.model.ids import NodeName
 from app.model.workload import Namespace, PriorityClass
@@ -20,11 +22,11 @@ from tests.api.stand import Stand, stand
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.scale import examples
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
+from tests.service.virtual_time import START, run
 
 
-def cluster(*, nodes: int = 2, cpu: int = 4000, conf: str = "") -> Rig:
-    rig = Rig()
+def cluster(*, nodes: int = 2, cpu: int = 4000, conf: str = "", **how: Any) -> Rig:
+    rig = Rig(**how)
     if conf:
         assert rig.parts.configuration.load(conf)
     rig.queue(make_queue("default"))
@@ -71,10 +73,14 @@ async def test_a_job_that_fits_runs_and_its_places_are_told() -> None:
     assert rig.has_reservations() == 0
 
 
-async def test_manifests_may_be_a_text_of_yaml() -> None:
+def test_manifests_may_be_a_text_of_yaml() -> None:
     text = yaml.safe_dump({"kind": "List", "items": [job("a"), job("b")]})
-    async with stand(cluster()) as at:
-        found = await asked(at, job("c", cpu="1"), yaml=f"{text}\n---\n")
+
+    async def asking() -> dict[str, Any]:
+        async with stand(cluster(by=lambda: START)) as at:
+            return await asked(at, job("c", cpu="1"), yaml=f"{text}\n---\n")
+
+    found = asyncio.run(asking())  # threads read texts, so time is not virtual here
     assert {each["group"].partition("-")[0] for each in found["asked"]} == {
         f"default/{name}" for name in "abc"
     }
@@ -97,11 +103,12 @@ BOMB = "a: &a [1,2,3,4,5,6,7,8,9]\n" + "".join(
         ("#" * 64_001, 413, "yaml: a text of more than 64000 characters"),
     ],
 )
-async def test_a_text_that_is_not_yaml_of_objects_is_refused(
-    text: str, status: int, why: str
-) -> None:
-    async with stand(cluster()) as at:
-        answer = await at.post("/simulate", {"yaml": text})
+def test_a_text_that_is_not_yaml_of_objects_is_refused(text: str, status: int, why: str) -> None:
+    async def asking() -> Response:
+        async with stand(cluster(by=lambda: START)) as at:
+            return await at.post("/simulate", {"yaml": text})
+
+    answer = asyncio.run(asking())
     assert (answer.status_code, answer.text[: len(why)]) == (status, why)
 
 
@@ -382,3 +389,32 @@ async def test_what_cannot_be_fitted_says_why(query: str, status: int, text: str
     async with stand(cluster()) as at:
         answer = await at.get(f"/fits?{query}")
         assert (answer.status_code, text in answer.text) == (status, True), answer.text
+
+
+async def test_a_question_is_no_larger_than_an_object_of_the_api_server() -> None:
+    async with stand() as at:
+        answer = await at.post("/simulate", {"manifests": ["x" * MAX_QUESTION]})
+    assert answer.status_code == 413
+    assert answer.text.endswith(f"is over the limit of {MAX_QUESTION}\n")
+
+
+def test_a_text_that_takes_long_to_read_keeps_no_call_waiting() -> None:
+    async def asking() -> int:
+        turns, done = 0, asyncio.Event()
+
+        async def others() -> None:
+            nonlocal turns
+            while not done.is_set():
+                turns += 1
+                await asyncio.sleep(0.001)
+
+        async with stand(Rig(by=lambda: START)) as at:
+            beside = asyncio.ensure_future(others())
+            text = "a: {" + ", ".join(f"k{number}: 1" for number in range(1500)) + "}"
+            answer = await at.post("/simulate", {"yaml": text})
+            done.set()
+            await beside
+        assert answer.status_code == 400
+        return turns
+
+    assert asyncio.run(asking()) >= 5
