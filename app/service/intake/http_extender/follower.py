@@ -47,6 +47,12 @@ MOST_SUBJECTS: Final = 2_000
 
 So many are known at most, in a round as well; a round forgets half of them at most.
 """
+ROUND_S: Final = 10.0
+"""After so long no further group of a round is asked about nodes for.
+
+The next round begins at once: with those that were never asked about, which may be new, the highest
+priority first, and then with those that were asked about longest ago.
+"""
 CHUNKS: Final = 8
 """After so many times :data:`AT_ONCE` nodes another group has its turn."""
 _PIECE: Final = 4
@@ -173,7 +179,11 @@ class HttpExtenderFollower:
         for start in range(0, len(groups), AT_ONCE):
             await self._in_chunks(groups[start : start + AT_ONCE])
             await self._in_chunks(self._groups.pressing(conf, pending))
+        ends = self._clock() + ROUND_S
         for each in subjects:
+            if self._clock() >= ends:
+                self._news.set()
+                break
             await self._ask_nodes(conf, each)
         await self._session(conf, Verb.CLOSE)
 

@@ -3,6 +3,8 @@
 import pytest
 
 from app.model.http_extender import Verb
+from app.model.pod import GATE
+from app.model.workload import PriorityClass
 from app.service.intake.http_extender import follower
 from tests.builders import make_shape
 from tests.service.intake.http_extender.judging import JudgedRig, advance, conf
@@ -72,3 +74,21 @@ async def test_so_many_groups_are_asked_about_at_most_and_each_has_its_turn(
     asked = {each["task"]["Name"] for each in rig.judge.asked[Verb.PREDICATE]}
     assert most == 4
     assert len(asked) == 11
+
+
+async def test_a_new_group_waits_for_the_turn_of_few_others_before_it_is_asked_about() -> None:
+    rig = JudgedRig(conf(Verb.PREDICATE, httpTimeout="20s"))
+    rig.judge.takes_s = 5.0
+    rig.judge.says(Verb.PREDICATE, {"code": 2, "status": "too warm"})
+    rig.node("n1", cpu=8000)
+    for number in range(16):
+        rig.gang(f"g{number:02}", size=1, gated=True, shape=make_shape(cpu=8000 - number))
+    with rig.at_work():
+        await advance(12)
+        rig.see("priorityclasses", PriorityClass("urgent", 10))
+        rig.group("urgent", minimum=1, priority_class="urgent")
+        rig.pod("urgent", group="urgent", priority=10, gates=(GATE,), shape=make_shape(cpu=100))
+        await advance(follower.ROUND_S + 15)
+        asked = [each["task"]["Name"] for each in rig.judge.asked[Verb.PREDICATE]]
+        assert "urgent" in asked
+        assert len(asked) < 12
