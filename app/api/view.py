@@ -113,7 +113,8 @@ def _tell_of_jobs(router: APIRouter, services: ExtenderServices) -> None:
         if key is None:
             raise BadRequest(f"nothing is known of {namespace}/{name}", status=404)
         group = cache.groups.get(key)
-        row = row_of(sources, group) if group is not None else None
+        eta = services.views.estimate(key)
+        row = row_of(sources, group, eta=eta) if group is not None else None
         ours = [each for each in decisions if key in (each.group, each.preemptor)]
         told = job_story(
             group,

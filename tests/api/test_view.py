@@ -13,11 +13,15 @@ from starlette.types import Message
 
 from app.api.access import KNOWN_S, Access, Account, Right
 from app.api.live import BEAT_S, PIECE
+from app.model.ids import GroupKey
 from app.model.lease import Lease
 from app.model.pod import GATE
 from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
+from app.service.cycle.eta.etas import EtaAnswer, Etas
+from app.service.cycle.simulations import TooMany
 from app.service.telling.view.audience import DELTAS
+from app.service.telling.view.expected import EVERY_S as FORECAST_EVERY_S
 from app.service.telling.view.rows import Whole
 from app.service.telling.view.views import EVERY_S, KEPT_S, VIEWERS, VIEWERS_OF_ACCOUNT
 from tests.api.stand import Stand, stand
@@ -376,6 +380,77 @@ async def test_a_stream_ends_when_the_process_stops() -> None:
         await settle()
         assert reader.names() == ["whole", "stopping"]
         assert reader.is_over
+
+
+def expecting() -> Rig:
+    """A cluster that is full until a gang ends, by the run time that it declares."""
+    rig = Rig()
+    rig.node("n1", cpu=8_000)
+    full = make_shape(cpu=7_500)
+    rig.group("runs", minimum=1, annotations={"pumice.sh/run-time": "1h"})
+    rig.pod("runs", group="runs", shape=full, node="n1", phase="Running", created=clock())
+    rig.gang("waits", size=1, gated=True, shape=full)
+    return rig
+
+
+def counted_forecasts(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When the planner is asked for the starts of all jobs, from now on."""
+    asked: list[float] = []
+    ask = Etas.all
+
+    async def counted(etas: Etas) -> Mapping[GroupKey, EtaAnswer]:
+        asked.append(clock())
+        return await ask(etas)
+
+    monkeypatch.setattr(Etas, "all", counted)
+    return asked
+
+
+async def test_when_a_job_is_expected_to_start_is_asked_once_for_all_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = expecting()
+    await rig.cycle()
+    asked = counted_forecasts(monkeypatch)
+    async with stand(rig) as at:
+        readers = [Reader(at) for _ in range(5)]
+        for each in readers:
+            each.begin()
+        await advance(EVERY_S * 2 + 0.2)
+        view = taken_up(readers[0].events())
+        [waits] = [row for row in view["jobs"] if row["waits"]]
+        [future] = [row for row in view["future"] if row["kind"] == "expected"]
+        assert waits["key"] == future["job"] == "default/waits"
+        assert waits["eta"]["at"] == future["at"]
+        assert "default/runs" in waits["eta"]["text"]
+        story = (await at.get("/view/jobs/default/waits")).json()
+        assert story["job"]["eta"] == waits["eta"]
+        await advance(FORECAST_EVERY_S * 3)
+        assert len(asked) == 4
+        for each in readers:
+            await each.end()
+        await advance(FORECAST_EVERY_S * 3)
+        assert len(asked) <= 6, "no more of them soon after the last reader has gone"
+        assert at.views.is_at_rest
+
+
+async def test_a_view_goes_on_without_a_forecast_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = expecting()
+    await rig.cycle()
+
+    async def fail() -> None:
+        raise TooMany("16 questions wait already")
+
+    monkeypatch.setattr(Etas, "all", lambda _self: fail())
+    async with stand(rig) as at, reading(at) as reader:
+        rig.gang("more", size=1, shape=make_shape(cpu=100))
+        await rig.cycle()
+        await advance(EVERY_S * 2 + 0.2)
+        view = taken_up(reader.events())
+        assert rows(view, "jobs")["default/waits"]["eta"] is None
+        assert "default/more" in rows(view, "jobs")
 
 
 # --- limits ---------------------------------------------------------------------------------------

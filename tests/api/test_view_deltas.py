@@ -1,16 +1,18 @@
 """Whatever happens to a cluster, the deltas add up to the whole, for operators and tenants."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.ids import NodeName
+from app.model.ids import GroupKey, NodeName
 from app.model.pod import GATE, GROUP_ANNOTATION
 from app.model.workload import GroupPhase, Namespace, PodGroup
+from app.service.cycle.eta.etas import EtaAnswer, Etas
 from app.service.telling.view.audience import Readers
 from app.service.telling.view.views import EVERY_S
 from tests.api.stand import stand, views_of
@@ -107,6 +109,18 @@ CHANGES: Final[tuple[Change, ...]] = (come, come, end, go, change_node, change_q
 changes = st.lists(
     st.tuples(st.sampled_from(CHANGES), st.integers(0, 5), st.integers(0, 4)), max_size=4
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_forecasts() -> Iterator[None]:
+    """Forecasts take long, and the view does without them."""
+
+    async def none(_etas: Etas) -> dict[GroupKey, EtaAnswer]:
+        return {}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Etas, "all", none)
+        yield
 
 
 async def made_anew(rig: Rig, readers: Readers) -> dict[str, Any]:

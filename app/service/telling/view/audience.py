@@ -173,11 +173,10 @@ class Audience:
             return row
         match row:
             case JobRow():
-                return (
-                    replace(row, reason=names.hide(row.reason)) if row.namespace in mine else None
-                )
+                return names.hide_in(row) if row.namespace in mine else None
             case FutureRow():
-                return row if row.job.partition("/")[0] in mine else None
+                told = replace(row, text=names.hide(row.text))
+                return told if row.job.partition("/")[0] in mine else None
             case NodeRow():
                 return without_others(row, mine)
             case QueueRow():
@@ -215,6 +214,10 @@ class _Names:
 
     def hide(self, text: str) -> str:
         return hidden(text, own="", namespaces=self.others)
+
+    def hide_in(self, row: JobRow) -> JobRow:
+        eta = row.eta and replace(row.eta, text=self.hide(row.eta.text))
+        return replace(row, reason=self.hide(row.reason), eta=eta)
 
 
 def _ancestry(queue: str, queues: Mapping[str, Row], known: set[str]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Rows of jobs, and of what is to come of them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,7 @@ from app.model.workload import GroupPhase
 from app.service.cycle.begun_eviction import BegunEviction
 from app.service.telling.reasons import Reasons
 from app.service.telling.view.rows import (
+    Estimate,
     FutureRow,
     JobRow,
     MembersOf,
@@ -36,12 +37,14 @@ class Around:
     """What is told of jobs and is not in their groups, as of one moment.
 
     ``lines`` has the places of groups that wait, ``held`` how many Bind calls of groups wait at the
-    barrier, ``evicting`` the plans that wait for victims, by preemptor.
+    barrier, ``evicting`` the plans that wait for victims, by preemptor. ``estimate`` gives when a
+    group is expected to start, if that is known.
     """
 
     lines: Mapping[GroupKey, PlaceInLine]
     held: Mapping[GroupKey, int]
     evicting: Mapping[GroupKey, BegunEviction]
+    estimate: Callable[[GroupKey], Estimate | None]
 
 
 def job_row(cache: ClusterCache, reasons: Reasons, group: Group, around: Around) -> JobRow:
@@ -67,7 +70,7 @@ def job_row(cache: ClusterCache, reasons: Reasons, group: Group, around: Around)
         created=created(group),
         started=started(group) if stage in _STARTED else None,
         held=total(group.counted.held),
-        asked=_asked(group),
+        asked=asked(group),
         waits=refusal is not None,
         cause="" if refusal is None else refusal.cause.value,
         reason="" if refusal is None else describe(refusal),
@@ -75,7 +78,7 @@ def job_row(cache: ClusterCache, reasons: Reasons, group: Group, around: Around)
         place=around.lines.get(key) if refusal is not None else None,
         held_at_barrier=around.held.get(key, 0),
         evicting=0 if begun is None else len(cache.pipelined.going(begun.name)),
-        eta=None,
+        eta=around.estimate(key) if refusal is not None else None,
     )
 
 
@@ -143,7 +146,7 @@ def total(requests: Mapping[Amounts, int]) -> dict[str, int]:
     return {name: amount for name, amount in found.items() if amount}
 
 
-def _asked(group: Group) -> dict[str, int]:
+def asked(group: Group) -> dict[str, int]:
     """What the group holds and waits for, and at least what its minimum takes."""
     counted = group.counted
     found: dict[str, int] = {}

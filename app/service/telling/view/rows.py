@@ -107,9 +107,14 @@ class PlaceInLine:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """When the job is expected to start, and on what that rests."""
+    """When the job is expected to start.
+
+    It starts by ``at`` with a probability of a half, by ``late`` with nine tenths (None: that is
+    not known). ``text`` says on what that rests.
+    """
 
     at: float
+    late: float | None
     text: str
 
 

@@ -17,13 +17,16 @@ from app.model.ids import GroupKey
 from app.model.reason import Refusal
 from app.model.snapshot import Snapshot
 from app.service.cycle.begun_eviction import BegunEviction
+from app.service.cycle.eta.etas import EtaAnswer
 from app.service.cycle.parts import PlanningParts
 from app.service.ports import Clock
 from app.service.telling.reasons import Reasons
+from app.service.telling.view.expected import ExpectedStarts
 from app.service.telling.view.jobs import Around, future_rows, job_row
 from app.service.telling.view.nodes import NodeFacts, NodeRows
 from app.service.telling.view.rows import (
     ClusterTotals,
+    Estimate,
     JobRow,
     PlaceInLine,
     Row,
@@ -74,6 +77,7 @@ class _Jobs:
     lines: Mapping[GroupKey, PlaceInLine] = field(default_factory=dict)
     held: Mapping[GroupKey, int] = field(default_factory=dict)
     evicting: Mapping[GroupKey, BegunEviction] = field(default_factory=dict)
+    expected: Mapping[GroupKey, EtaAnswer] = field(default_factory=dict)
     again: list[GroupKey] = field(default_factory=list)
     """Jobs whose turn to be looked at again is to come."""
     shapes: Shapes = field(default_factory=Shapes)
@@ -86,6 +90,12 @@ class State:
         self._sources = sources
         self._nodes = NodeRows(sources.cache)
         self._jobs = _Jobs(noted=set(sources.cache.groups))
+        self.expected = ExpectedStarts(
+            cache=sources.cache,
+            etas=sources.planning.etas,
+            reasons=sources.reasons,
+            clock=sources.clock,
+        )
         self.rows: dict[Section, Mapping[str, Row]] = {section: {} for section in Section}
         self.head: Head | None = None
         """None before the first look."""
@@ -95,6 +105,7 @@ class State:
         """Follow nothing any more."""
         self._sources.planning.cycle.after.remove(self._note)
         self._nodes.close()
+        self.expected.close()
 
     def _note(self, changed: Collection[GroupKey]) -> None:
         self._jobs.noted.update(changed)
@@ -111,6 +122,7 @@ class State:
         facts, before = self._nodes.facts(), self.rows
         changed: set[RowKey] = set()
         if planning.leadership.leads:
+            self.expected.ask_if_due()
             snapshot = planning.queries.snapshotter.snapshot()
             nodes = yield from self._nodes.steps(facts)
             jobs = yield from self._follow_jobs(snapshot, now)
@@ -151,15 +163,16 @@ class State:
             for begun in sources.planning.evictions.under_way()
             if begun.intent.preemptor and begun.waits
         }
-        around = Around(lines, sources.held(), evicting)
+        expected = self.expected.answers
+        around = Around(lines, sources.held(), evicting, self.expected.estimate)
         dirty, jobs.noted = jobs.noted, set()
         dirty |= _different(jobs.lines, lines) | _different(jobs.held, around.held)
         dirty |= jobs.evicting.keys() | evicting.keys()
         refusals = dict(sources.planning.last_plan.refusals)
         dirty |= _different(jobs.refusals, refusals)
-        dirty |= self._again()
+        dirty |= _different(jobs.expected, expected) | self._again()
         jobs.lines, jobs.held, jobs.evicting = lines, around.held, evicting
-        jobs.refusals = refusals
+        jobs.refusals, jobs.expected = refusals, expected
         for number, key in enumerate(dirty):
             group = sources.cache.groups.get(key)
             jobs.shapes.follow(key, group)
@@ -183,7 +196,8 @@ class State:
 
     def _future(self) -> Iterator[Row]:
         cache = self._sources.cache
-        return future_rows(cache, cache.collected, self._jobs.evicting)
+        yield from future_rows(cache, cache.collected, self._jobs.evicting)
+        yield from self.expected.rows()
 
     def _head(self, facts: NodeFacts, now: float, *, leads: bool) -> Head:
         planning, log = self._sources.planning, self._sources.planning.log
@@ -203,8 +217,8 @@ class State:
         )
 
 
-def row_of(sources: Sources, group: Group) -> JobRow:
-    """The row of one job, for an answer about it alone."""
+def row_of(sources: Sources, group: Group, *, eta: Estimate | None) -> JobRow:
+    """The row of one job, for an answer about it alone; ``eta``: when it is expected to start."""
     key, planning = group.key, sources.planning
     lines: dict[GroupKey, PlaceInLine] = {}
     gang = sources.cache.registry.view(key) if key in sources.cache.registry.pending else None
@@ -213,7 +227,7 @@ def row_of(sources: Sources, group: Group) -> JobRow:
         lines[key] = PlaceInLine(found.position, found.waiting)
     begun = planning.evictions.of(key)
     evicting = {key: begun} if begun is not None else {}
-    around = Around(lines, sources.held(), evicting)
+    around = Around(lines, sources.held(), evicting, lambda _key: eta)
     return job_row(sources.cache, sources.reasons, group, around)
 
 

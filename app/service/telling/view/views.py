@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.kit.shared import Shared
+from app.model.ids import GroupKey
 from app.service.cycle.slices import in_slices
 from app.service.telling.view.audience import Audience, Readers
-from app.service.telling.view.rows import RowKey
+from app.service.telling.view.rows import Estimate, RowKey
 from app.service.telling.view.state import Sources, State
 
 EVERY_S: Final = 1.0
@@ -80,6 +81,10 @@ class Views:
         found = self._audiences[readers] = Audience(readers)
         self._let_go_later()
         return found
+
+    def estimate(self, key: GroupKey) -> Estimate | None:
+        """When a job is expected to start, as far as the view tells that now."""
+        return None if self._state is None else self._state.expected.estimate(key)
 
     @contextmanager
     def opened(self, user: str) -> Iterator[None]:
