@@ -13,13 +13,13 @@ from starlette.types import Message
 
 from app.api.access import KNOWN_S, Access, Account, Right
 from app.api.live import BEAT_S, PIECE
+from app.kit.turns import TooMany
 from app.model.ids import GroupKey
 from app.model.lease import Lease
 from app.model.pod import GATE
 from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
 from app.service.cycle.eta.etas import EtaAnswer, Etas
-from app.service.cycle.simulations import TooMany
 from app.service.telling.view.audience import DELTAS
 from app.service.telling.view.expected import EVERY_S as FORECAST_EVERY_S
 from app.service.telling.view.rows import Whole

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.cache.cluster import ClusterCache
+from app.kit.turns import TooMany
 from app.model.ids import GroupKey
 from app.service.cycle.eta.etas import EtaAnswer, Etas
-from app.service.cycle.simulations import TooMany
 from app.service.ports import Clock
 from app.service.telling.etas import EtaTeller
 from app.service.telling.reasons import Reasons
