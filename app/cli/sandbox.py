@@ -22,7 +22,7 @@ from app.sandbox.quantities import parse_milli
 from app.wire import manifests
 
 LOOK = """
-To look at such a cluster while it works, with the page of Pumice: pumice demo --page
+To look at such a cluster while it works, on a page: pumice demo --page
 On a cluster of your own, the page is /ui of the extender's reading port."""
 
 
