@@ -69,6 +69,12 @@ PIECES: tuple[Piece, ...] = (
         variables={"PUMICE_ROUNDS": "20"},
     ),
     Piece("page", ("tests/ui",), marked="not real", variables={"PUMICE_ROUNDS": "20"}),
+    Piece(
+        "moving-work",
+        ("tests/sandbox/story",),
+        marked="not real and not hypothesis",
+        variables={"PUMICE_ROUNDS": "20"},
+    ),
     *faults("outages", "tests/e2e/test_outages.py", rounds=20),
     *faults("waiting", "tests/e2e/test_waiting.py", rounds=20),
     *faults("many-jobs", "tests/controllers/job/test_many_on_the_real_one.py", rounds=20),

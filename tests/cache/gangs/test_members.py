@@ -122,6 +122,7 @@ SETTLED = {
 NO_NEWS: dict[str, Any] = {
     "resource_version": "2",
     "started": 5.0,
+    "deadline": 60.0,
     "complaint": "0/3 nodes",
     "refused_for": "QueueQuota",
     "preempted": True,

@@ -98,7 +98,8 @@ class HistoryKeeper:
     """Keeps the last hour of one process, while it leads."""
 
     sources: Sources
-    since: float = field(init=False)
+    since: float = 0.0
+    """When it began, in seconds since the epoch."""
     _samples: deque[_Sample] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     _events: deque[PastEvent] = field(default_factory=lambda: deque(maxlen=EVENTS))
     _going: dict[GroupKey, Run] = field(default_factory=dict)
@@ -107,11 +108,11 @@ class HistoryKeeper:
     """The latest jobs that ended, the latest last."""
 
     def __post_init__(self) -> None:
-        self.since = self.sources.clock()
         self.sources.planning.cycle.after.append(self._follow)
 
     async def run(self) -> None:
         """Look at the queues for ever."""
+        self.since = self.sources.clock()
         while True:
             await asyncio.sleep(EVERY_S)
             if self.sources.planning.leadership.deciding.is_set():
