@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { etas } from "./etas.js";
-import { address, why } from "./jobs.js";
+import { address, ended, why } from "./jobs.js";
 import { decisions } from "./asking.js";
 import { link } from "./routes.js";
 import { amounts, clock, count, distance, span } from "./words.js";
@@ -185,10 +185,7 @@ function evictions({ evictions: { by, of } }, { now, view }) {
 function jobLink(key, view) {
   if (!key?.includes("/")) return key;
   const known = view.jobs.get(key);
-  const [namespace, name] = key.split("/");
-  return known
-    ? h("a", { href: address(known) }, known.name)
-    : h("a", { href: link("jobs", [namespace, name]) }, key);
+  return known ? h("a", { href: address(known) }, known.name) : ended(key);
 }
 
 function steps({ steps: all }, now) {

@@ -9,6 +9,7 @@ const PAGE = 200;
 const GROUPS = { queue: "queue", owner: "owner", phase: "phase", namespace: "namespace" };
 const STAGES = ["submitted", "enqueued", "planned", "held", "bound", "running", "ended"];
 const GROUP_NAME = /([a-z0-9.-]+\/[a-z0-9.-]*[a-z0-9])/;
+const GROUP_OF_A_JOB = /^([^/]+)\/(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const COLUMNS = ["Job", "Queue", "State", "Members", "Asks for", "Age", "Why, and when"];
 
 export function title() {
@@ -193,19 +194,20 @@ export function address(job) {
 
 /** The stage of a job, with a sign that tells waiting from running without colour. */
 export function state(job) {
+  const runs = job.stage === "running";
   const [sign, kind] =
-    job.outlook === "never"
+    job.outlook === "never" && !runs
       ? ["✕", "bad"]
-      : job.waits
-        ? ["…", "waits"]
-        : job.stage === "running"
-          ? ["▶", "runs"]
+      : runs
+        ? ["▶", "runs"]
+        : job.waits
+          ? ["…", "waits"]
           : ["·", ""];
   return h(
     "span",
     { class: `pill ${kind}` },
     h("span", { "aria-hidden": "true" }, sign),
-    ` ${job.waits ? "waits, " : ""}${job.stage}`,
+    runs && job.waits ? " running, waits for more" : ` ${job.waits ? "waits, " : ""}${job.stage}`,
   );
 }
 
@@ -236,8 +238,14 @@ export function linked(text, view) {
   const named = byNames(view);
   return text.split(GROUP_NAME).map((part) => {
     const job = view.jobs.get(part) ?? named.get(part);
-    return job === undefined ? part : h("a", { href: address(job) }, job.name);
+    return job === undefined ? ended(part) : h("a", { href: address(job) }, job.name);
   });
+}
+
+/** A link to the job of a group that has gone; the text itself where it names none. */
+export function ended(group) {
+  const [, namespace, name] = group.match(GROUP_OF_A_JOB) ?? [];
+  return name === undefined ? group : h("a", { href: link("jobs", [namespace, name]) }, name);
 }
 
 /** Why a job waits, its place in line and its estimated start, as sentences. */

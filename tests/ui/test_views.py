@@ -70,6 +70,22 @@ def test_when_jobs_start_is_foretold(page: Tab, site: Site) -> None:
         assert "Never: too large" not in page.text()
 
 
+def test_a_job_that_has_gone_is_named_as_it_was_and_leads_to_its_story(
+    page: Tab, site: Site
+) -> None:
+    gone = "default/old-1-2c5d06e2-a927-451d-bb29-047712b4c948"
+    site.whole["jobs"][2]["reason"] = f"held by {gone} (cpu 4)"
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("held by old-1 (cpu 4)")
+    assert page.value("!!document.querySelector('a[href=\"#/jobs/default/old-1\"]')")
+
+
+def test_a_job_that_runs_and_wants_more_is_told_to_run(page: Tab, site: Site) -> None:
+    site.whole["jobs"][2] |= {"stage": "running", "waits": True}
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("▶ running, waits for more")
+
+
 def test_the_filter_of_jobs_is_part_of_the_address(page: Tab, site: Site) -> None:
     page.open(f"{site.url}/ui#/jobs")
     page.choose("Queue", "serving")
