@@ -99,7 +99,7 @@ class HistoryKeeper:
 
     sources: Sources
     since: float = 0.0
-    """When it began, in seconds since the epoch."""
+    """The time of the beginning, in seconds since the epoch."""
     _samples: deque[_Sample] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     _events: deque[PastEvent] = field(default_factory=lambda: deque(maxlen=EVENTS))
     _going: dict[GroupKey, Run] = field(default_factory=dict)
