@@ -20,7 +20,7 @@ function all({ view, route, choose, answers, scoped }) {
     ? route.options.resource
     : view.resources[0];
   const history = answers.of(scoped("view/history"), HISTORY_S).value;
-  const rows = tree(view.queues);
+  const rows = view.viewer.namespaces === null ? withSums(tree(view.queues)) : tree(view.queues);
   return [
     h(
       "div",
@@ -114,6 +114,30 @@ export function tree(queues) {
     }
   };
   walk("", 0);
+  return found;
+}
+
+/** The rows of a whole tree; a queue that only others below it use has their sums. */
+export function withSums(rows) {
+  const sums = new Map();
+  const found = [...rows].reverse().map(({ queue, depth }) => {
+    const below = sums.get(queue.key);
+    const own = isEmpty(queue.held) && isEmpty(queue.asked);
+    const told = own && below ? { ...queue, ...below, deserved: null } : queue;
+    const beside = sums.get(queue.parent) ?? { held: {}, asked: {} };
+    sums.set(queue.parent, { held: sum(beside.held, told.held), asked: sum(beside.asked, told.asked) });
+    return { queue: told, depth };
+  });
+  return found.reverse();
+}
+
+function isEmpty(amounts) {
+  return Object.values(amounts).every((value) => value === 0);
+}
+
+function sum(one, other) {
+  const found = { ...one };
+  for (const [resource, value] of Object.entries(other)) found[resource] = (found[resource] ?? 0) + value;
   return found;
 }
 

@@ -30,6 +30,17 @@ def test_queues_are_a_tree_with_bars_that_are_told_in_numbers(page: Tab, site: S
     assert page.value("document.querySelectorAll('svg.line .mark').length") == 1
 
 
+def test_a_queue_that_only_others_below_it_use_has_their_sums(page: Tab, site: Site) -> None:
+    site.whole["queues"][0] |= {"held": {}, "asked": {}, "deserved": {}}
+    below = [each for each in site.whole["queues"][1:] if each["parent"] == "root"]
+    asked = sum(each["asked"]["cpu"] for each in below) // 1000
+    page.open(f"{site.url}/ui")
+    page.shows(f"asks for {asked}")
+    label = page.value("document.querySelectorAll('svg.bar')[0].getAttribute('aria-label')")
+    held = sum(each["held"]["cpu"] for each in below) // 1000
+    assert label.startswith(f"cpu: holds {held}, asks for {asked}")
+
+
 def test_the_resource_of_the_bars_is_part_of_the_address(page: Tab, site: Site) -> None:
     page.open(f"{site.url}/ui#/queues?resource=memory")
     page.shows("32Gi of 80Gi deserved")
