@@ -86,7 +86,12 @@ _add("extender", extender.extender, "Run the extender of kube-scheduler.", cls=P
 _add("controllers", controllers.controllers, "Run the controllers.", cls=Process)
 _add("webhooks", webhooks.webhooks, "Run the admission webhooks.", cls=Process)
 _add("all", together.together, "Run all three in one process.", cls=Process)
-_add("scheduler-config", scheduler_config.scheduler_config, "Print kube-scheduler's configuration.")
+_add(
+    "scheduler-config",
+    scheduler_config.scheduler_config,
+    "Print kube-scheduler's configuration.",
+    cls=Process,
+)
 _add("crds", crds.crds, "Print the CustomResourceDefinitions.")
 _add("sandbox", sandbox.sandbox, "Run a cluster on this machine.", cls=Process)
 _add("demo", sandbox.demo, "See jobs run and wait on such a cluster.")

@@ -15,8 +15,9 @@ from tests.ui.site import Site, serving
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    """A browser that ends with these tests: its connection has a thread that rolls dice."""
     if not PROGRAM:
         pytest.skip(MISSING)
     with browser(tmp_path_factory.mktemp("chromium")) as wire:

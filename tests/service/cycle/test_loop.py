@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.core.planner import plan_steps
+from app.core.planner import plan_around_faults
 from app.model.ids import GroupKey, NodeName
 from app.service.calls.filtering import Chosen
 from app.service.cycle import planning_cycle
@@ -89,12 +89,12 @@ async def test_a_cycle_that_fails_stops_nothing(
     rig = Rig()
     rig.node("n1")
     rig.pod("p")
-    whole = plan_steps
+    whole = plan_around_faults
 
     def broken(*_given: object, **_named: object) -> object:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(planning_cycle, "plan_steps", broken)
+    monkeypatch.setattr(planning_cycle, "plan_around_faults", broken)
     running = asyncio.create_task(rig.planning.loop.run())
     with caplog.at_level(logging.ERROR):
         await advance(5)
@@ -102,7 +102,7 @@ async def test_a_cycle_that_fails_stops_nothing(
     assert 3 <= len(caplog.records) <= 6
     rig.pod("asked")
     assert rig.filter("asked") == Chosen(NodeName("n1")), "on demand"
-    monkeypatch.setattr(planning_cycle, "plan_steps", whole)
+    monkeypatch.setattr(planning_cycle, "plan_around_faults", whole)
     await advance(2)
     assert rig.place("p") == "n1"
     running.cancel()
@@ -124,7 +124,7 @@ async def test_what_changed_is_told_after_a_cycle_that_failed(
 
     with monkeypatch.context() as patched:
         if fails == "planning":
-            patched.setattr(planning_cycle, "plan_steps", broken)
+            patched.setattr(planning_cycle, "plan_around_faults", broken)
         else:
             patched.setattr(rig.planning.cycle, "after", [broken])
         rig.pod("more", group="waits")
