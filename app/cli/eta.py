@@ -10,13 +10,10 @@ from app.cli.asking import Answer, ask_extender, require
 from app.cli.cluster import Where, ask, namespace_for
 from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.endings import failing_to
-from app.cli.gathering import gather
+from app.cli.gathering import SEARCHED, gather
 from app.wire import times
 from app.wire.ages import human_duration
-from app.wire.kinds import JOBS, POD_GROUPS, PODS
-from app.wire.unstructured import Key, key_of
-
-_SEARCHED = (JOBS, POD_GROUPS, PODS)
+from app.wire.unstructured import Key
 
 
 def eta(
@@ -37,9 +34,8 @@ def eta(
         url = require(extender_url)
         where = Where(kubeconfig, master, context)
         key = Key(namespace_for(where, namespace), name)
-        found = ask(where, lambda cluster: gather(cluster, _SEARCHED, key, kind=""))
-        item = found.group or next(iter(found.pods), None)
-        about = found.hidden_group or (key if item is None else key_of(item))
+        found = ask(where, lambda cluster: gather(cluster, SEARCHED, key, kind=""))
+        about = found.planned_as or key
         told = ask_extender(url, f"/eta/{about.namespace}/{about.name}")
     typer.echo(page(told) if form == "table" else output.document(told, form), nl=False)
 

@@ -16,10 +16,10 @@ from app.cli.cluster import Where, ask, check_name, namespace_for
 from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.findings import Findings, Story, tells_of
-from app.cli.gathering import gather, story_of
+from app.cli.gathering import SEARCHED, gather, story_of
 from app.main.clock import steady_clock
 from app.wire.kinds import JOBS, POD_GROUPS, PODS, Resource
-from app.wire.unstructured import Key, key_of
+from app.wire.unstructured import Key
 
 FROM_OBJECTS = "conditions and events in the API server"
 
@@ -28,7 +28,6 @@ _WORDS: dict[str, Resource] = {
     **dict.fromkeys(("podgroup", "podgroups", "pg"), POD_GROUPS),
     **dict.fromkeys(("pod", "pods", "po"), PODS),
 }
-_SEARCHED = (JOBS, POD_GROUPS, PODS)
 
 
 def explain(
@@ -69,8 +68,7 @@ def explain(
 
 def _advice(found: Findings, url: str) -> Story:
     """Changes that would help; CommandFailed where the extender does not tell."""
-    pod = next(iter(found.pods), None)
-    about = found.hidden_group or (key_of(item) if (item := found.group or pod) else None)
+    about = found.planned_as
     base = require(url)
     if about is None:
         return {"changes": (), "tried": 0}
@@ -81,7 +79,7 @@ def _wanted(what: str, namespace: str) -> tuple[str, tuple[Resource, ...], Key]:
     """The kind as it was said, the kinds of ours to look among, and the name."""
     kind, slash, name = what.partition("/")
     if not slash:
-        return "", _SEARCHED, Key(namespace, what)
+        return "", SEARCHED, Key(namespace, what)
     if not kind or not name:
         raise CommandFailed(Code.USAGE, "say NAME or KIND/NAME, such as job/NAME")
     ours = _WORDS.get(kind.lower())
@@ -93,10 +91,10 @@ def _wanted(what: str, namespace: str) -> tuple[str, tuple[Resource, ...], Key]:
 
 def _told(found: Findings, url: str) -> tuple[Findings, str]:
     """The findings with what the extender says, if anything, and the address that says it."""
-    pod = next(iter(found.pods), None)
-    about = found.hidden_group or (key_of(item) if (item := found.group or pod) else None)
+    about = found.planned_as
     if not url or about is None:
         return found, FROM_OBJECTS
+    pod = next(iter(found.pods), None)
     story = story_of(url, about)
     is_of_group = found.group or found.hidden_group
     if story is None or not (is_of_group or (pod and tells_of(story, pod))):

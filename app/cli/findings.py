@@ -68,6 +68,12 @@ class Findings:
     story: Story | None = None
 
     @property
+    def planned_as(self) -> Key | None:
+        """The PodGroup or single pod that the extender is asked about; None: there is none."""
+        item = self.group or next(iter(self.pods), None)
+        return self.hidden_group or (None if item is None else key_of(item))
+
+    @property
     def queue_name(self) -> str:
         """The queue that it is in, or is to be in."""
         for item in (self.group, self.job):

@@ -21,7 +21,8 @@ from app.wire.kinds import CLAIMS, JOBS, POD_GROUPS, PODS, QUEUES, Resource
 from app.wire.unstructured import Key, Object, annotations, key_of, name, owner_of, spec, uid
 
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
-
+SEARCHED = (JOBS, POD_GROUPS, PODS)
+"""What a name without a kind may be of, in this order."""
 _DEADLINE_S = 5.0
 _MOST_CLAIMS = 20
 

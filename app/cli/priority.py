@@ -10,12 +10,9 @@ from app.cli.asking import Answer, ask_extender, require
 from app.cli.cluster import Where, ask, namespace_for
 from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace, OutputForm
 from app.cli.endings import Code, CommandFailed, failing_to
-from app.cli.gathering import gather
+from app.cli.gathering import SEARCHED, gather
 from app.cli.tables import fitted, table
-from app.wire.kinds import JOBS, POD_GROUPS, PODS
 from app.wire.unstructured import Key, key_of
-
-_SEARCHED = (JOBS, POD_GROUPS, PODS)
 
 
 def priority(
@@ -36,7 +33,7 @@ def priority(
         url = require(extender_url)
         where = Where(kubeconfig, master, context)
         key = Key(namespace_for(where, namespace), name)
-        found = ask(where, lambda cluster: gather(cluster, _SEARCHED, key, kind=""))
+        found = ask(where, lambda cluster: gather(cluster, SEARCHED, key, kind=""))
         pod = next(iter(found.pods), None)
         item = found.group or pod
         if item is None:
