@@ -54,16 +54,19 @@ class Settling:
         number = self.number(gang)
         if not number:
             return np.zeros(len(rows), dtype=np.bool_)
-        spared = np.isin(rows, self._lately[0][-number:])
+        spared = self._are_latest(rows, number)
         if preemptor.action.reclaims:
             return spared
-        refused = self.refused_before(gang)
-        later = np.isin(rows, self._lately[0][len(self._lately[0]) - refused :])
+        later = self._are_latest(rows, self.refused_before(gang))
         for at in np.flatnonzero(spared).tolist():
             other = snapshot.gangs.get(snapshot.running.gangs[int(rows[at])])
             keeps = other is not None and (bool(later[at]) or other.priority >= gang.priority)
             spared[at] = keeps and other is not gang
         return spared
+
+    def _are_latest(self, rows: Rows, number: int) -> Mask:
+        order, _ = self._lately
+        return np.isin(rows, order[len(order) - number :])
 
     def _since_then(self, moment: float) -> int:
         order, placed = self._lately

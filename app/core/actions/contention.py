@@ -193,13 +193,11 @@ class _Contest:
         That gang takes the room that is left first, or would evict `gang` from there.
         """
         cycle = self.cycle
-        keys = {victim.gang for plan in cycle.evictions for victim in plan.victims}
+        victims = (victim for plan in cycle.evictions for victim in plan.victims)
+        keys = {victim.gang for victim in victims if victim.queue == gang.queue}
         others = (cycle.snapshot.gangs.get(key) for key in keys)
         return any(
-            other is not None
-            and other.queue == gang.queue
-            and other.priority > gang.priority
-            and not is_reached(cycle, other)
+            other is not None and other.priority > gang.priority and not is_reached(cycle, other)
             for other in others
         )
 
