@@ -52,6 +52,12 @@ def test_long_rounds_measure_at_full_size(rounds: str, full: str) -> None:
     assert counts(PUMICE_ROUNDS=rounds, PUMICE_SEED="7")[2:] == [rounds, full, "7"]
 
 
+def test_only_longer_runs_throw_other_dice() -> None:
+    seeds = [counts(PUMICE_SCALE=scale, PUMICE_SEED="")[4] for scale in ("1", "1", "100", "100")]
+    assert seeds[0] == seeds[1]
+    assert seeds[2] != seeds[3]
+
+
 def test_a_property_without_a_count_has_the_default() -> None:
     assert hypothesis.settings().max_examples == scale.scaled(scale.EXAMPLES)
     assert hypothesis.settings().derandomize == scale.SAME

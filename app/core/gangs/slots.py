@@ -110,10 +110,14 @@ def has_guessed_slots(gang: Gang) -> bool:
     """Whether a slot of ``gang`` may ask for something else than the member that it stands for.
 
     So where it is an equal part of ``minResources``, or has the shape of a sibling of another role.
+    So also where no owner describes the members and none lives: the shape is that of members that
+    are gone, and nothing tells that others will come.
     """
     if not gang.awaits_members:
         return False
     roles = gang.role_shapes
+    if not gang.role_replicas and not gang.counts.alive:
+        return True
     return not roles or any(role not in roles for role in _lacking(gang))
 
 

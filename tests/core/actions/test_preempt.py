@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from app.core.policy import Ballot, Hooks, Policies, Vote
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
-from app.model.gang import Gang
+from app.model.gang import Counts, Gang
 from app.model.ids import NodeName, QueueName, group_key
 from app.model.parts import Part, SubGroup, SubGroupPolicy
 from app.model.reason import Cause
@@ -286,9 +287,7 @@ def test_a_member_of_higher_priority_takes_the_room_of_one_of_its_own_gang() -> 
 
 
 def test_a_group_without_pods_is_admitted_by_the_decision_that_makes_room_for_it() -> None:
-    high = newcomer(
-        "high", cpu=2, priority=9, min_member=2, role_shapes={"": sized(1)}, role_minimum={}
-    )
+    high = newcomer("high", cpu=2, priority=9, min_member=2, **described(2))
     low = [running_gang(f"low{i}", [i], min_request=vector(cpu=1)) for i in range(2)]
     outcome = contended(high, running=low, nodes=cores(1, 1), by=SHARED)
     assert victims(outcome) == {"low0-0", "low1-0"}
@@ -303,7 +302,7 @@ def test_guessed_slots_never_evict() -> None:
 
 
 def test_a_group_whose_minimum_fits_but_whose_min_resources_do_not_evicts_nothing() -> None:
-    high = newcomer("high", cpu=2, priority=9, min_member=1, role_shapes={"": sized(1)})
+    high = newcomer("high", cpu=2, priority=9, min_member=1, **described(1))
     stays = foreign_pod("stays", 1)
     outcome = contended(
         high, running=singles(1, nodes=1), foreign=[stays], nodes=cores(1, 1), by=SHARED
@@ -318,16 +317,28 @@ def with_slots(name: str) -> Gang:
         name,
         phase=GroupPhase.INQUEUE,
         min_request=vector(cpu=2),
-        role_shapes={"": sized(1)},
         min_member=2,
         priority=9,
+        **described(2),
     )
+
+
+def described(replicas: int) -> dict[str, Any]:
+    """What the template of a vcjob tells of its pods: one core each."""
+    return {"role_shapes": {"": sized(1)}, "role_replicas": {"": replicas}}
 
 
 def test_slots_of_a_template_evict_before_any_pod_exists() -> None:
     outcome = contended(with_slots("high"), running=singles(2, nodes=2), nodes=cores(1, 1), by=BY)
     assert victims(outcome) == {"low0-0", "low1-0"}
     assert all(place.task.is_slot for place in eviction_for(outcome, "high").places)
+
+
+def test_a_group_without_a_job_evicts_for_no_pods_that_are_gone() -> None:
+    """Whoever made them may never make others; those that come evict as any do."""
+    high = replace(with_slots("high"), counts=Counts(failed=2, lost=2), role_replicas={})
+    outcome = contended(high, running=singles(2, nodes=2), nodes=cores(1, 1), by=BY)
+    assert victims(outcome) == set()
 
 
 def test_a_gang_that_collects_takes_no_more_than_it_needs() -> None:

@@ -319,12 +319,22 @@ def test_equal_parts_of_what_the_group_asks_for_are_guessed() -> None:
 
 
 def test_slots_of_roles_that_the_owner_describes_are_not_guessed() -> None:
-    shapes = {"a": sized(1), "b": sized(5)}
-    assert not has_guessed_slots(unseen(3, role_minimum={"a": 1, "b": 2}, role_shapes=shapes))
+    described = {"role_shapes": {"a": sized(1), "b": sized(5)}, "role_replicas": {"a": 1, "b": 2}}
+    assert not has_guessed_slots(unseen(3, role_minimum={"a": 1, "b": 2}, **described))
+
+
+def test_a_slot_that_looks_like_members_that_are_all_gone_is_guessed() -> None:
+    """Whoever made the pods of a group without a job may never make others in their stead."""
+    gang = unseen(2, role_shapes={"": sized(1)}, counts=Counts(releasing=2, lost=2))
+    assert has_guessed_slots(gang)
+    assert not has_guessed_slots(replace(gang, counts=Counts(releasing=1, lost=1, running=1)))
+    assert not has_guessed_slots(replace(gang, role_replicas={"": 2}))
 
 
 def test_a_slot_of_a_role_that_looks_like_a_sibling_of_another_is_guessed() -> None:
-    gang = unseen(3, role_minimum={"a": 1, "b": 2}, role_shapes={"a": sized(1)})
+    gang = unseen(
+        3, role_minimum={"a": 1, "b": 2}, role_shapes={"a": sized(1)}, counts=Counts(pending=1)
+    )
     assert has_guessed_slots(gang)
     assert not has_guessed_slots(replace(gang, role_valid={"b": 2}, counts=Counts(pending=2)))
 
