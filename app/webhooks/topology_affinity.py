@@ -43,8 +43,8 @@ def check_affinity(
         if term.least > max(minimum, 1):
             findings.warn(
                 at(where, "memberSpread"),
-                f"{max(minimum, 1)} members start together, they are in fewer domains than "
-                f"minDomains {term.least} until more have come",
+                f"minDomains is {term.least}, but only {max(minimum, 1)} members start together: "
+                "they are in fewer domains until more have come",
             )
 
 

@@ -172,8 +172,8 @@ def test_errors_are_joined() -> None:
         ),
         (
             {"minMember": 2} | affinity("memberSpread", {"minDomains": 3, "topologyTier": 1}),
-            "spec.topologyAffinity.memberSpread: 2 members start together, they are in fewer "
-            "domains than minDomains 3 until more have come",
+            "spec.topologyAffinity.memberSpread: minDomains is 3, but only 2 members start "
+            "together: they are in fewer domains until more have come",
         ),
     ],
     ids=str,
