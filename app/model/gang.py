@@ -95,11 +95,6 @@ class Counts:
         return self.ready_members + self.slots
 
     @property
-    def alive(self) -> int:
-        """Members that have a place or wait for one."""
-        return self.ready_members + self.pending
-
-    @property
     def holding(self) -> int:
         """The members that hold room: the ready ones without those that have finished."""
         return self.ready - self.succeeded

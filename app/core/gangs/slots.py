@@ -115,9 +115,10 @@ def has_guessed_slots(gang: Gang) -> bool:
     """
     if not gang.awaits_members:
         return False
-    roles = gang.role_shapes
-    if not gang.role_replicas and not gang.counts.alive:
+    living = gang.counts.ready_members + gang.counts.pending
+    if not living and not gang.role_replicas:
         return True
+    roles = gang.role_shapes
     return not roles or any(role not in roles for role in _lacking(gang))
 
 
