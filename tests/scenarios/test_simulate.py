@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from tests.clusters.client import Object
 from tests.clusters.embedded import Embedded
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
-from tests.clusters.resources import POD_GROUPS
+from tests.clusters.resources import POD_GROUPS, PODS
 from tests.clusters.rig import Rig
 from tests.scale import ROUNDS, dice
 from tests.scenarios.confs import evicting
@@ -43,16 +45,37 @@ def gang(
     return [*pods, group]
 
 
-def submit(place: Place, items: list[Object]) -> None:
-    """The pods, and then the group, without which none is planned: it all comes at once."""
+def submit(place: Place, items: list[Object], *, hours: float = 0.0) -> None:
+    """The pods, and then the group, without which none is planned: it all comes at once.
+
+    ``hours`` tells since when the pods will have run.
+    """
     *pods, group = items
     place.submit(pods)
+    if hours:
+        began = datetime.fromtimestamp(time.time() - 3600 * hours, UTC)  # noqa: TID251 - a kubelet's
+        status = {"status": {"startTime": began.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+        for pod in pods:
+            name = pod["metadata"]["name"]
+            place.api.patch(PODS, name, status, namespace=place.name, subresource="status")
+        pods = [*pods, after(pods[-1])]
+        place.submit(pods[-1:])
     place.wait_seen(pods)
     place.api.create(group, resource=POD_GROUPS, namespace=place.name)
 
 
+def after(pod: Object) -> Object:
+    """A pod without a group: who has seen it has seen all that was written before it."""
+    about = {"name": f"{pod['metadata']['name']}-seen", "labels": {"group": "none"}}
+    annotations = {"scheduling.k8s.io/group-name": "none"}
+    return {**pod, "metadata": {**about, "annotations": annotations}}
+
+
 class World:
-    """Random nodes, a queue with or without a limit, and gangs that run on them."""
+    """Random nodes, a queue with or without a limit, and gangs that run on them.
+
+    They started hours ago: who lost more work would else be another one a second later.
+    """
 
     def __init__(self, place: Place, chance: random.Random) -> None:
         self.place, self.chance = place, chance
@@ -79,7 +102,7 @@ class World:
         rank = self.chance.choice(self.ranks[:2])
         minimum = self.chance.randint(1, size)
         items = gang(name, size, minimum=minimum, rank=rank, queue=self.queue, cpu=str(cpu))
-        submit(self.place, items)
+        submit(self.place, items, hours=self.chance.choice([1.0, 2.3, 5.7]))
         for pod in self.place.wait_bound(name, size):
             self.free[workloads.node_of(pod)] -= cpu
         self.limit -= cpu * size
