@@ -6,6 +6,8 @@ from typing import Any
 
 import httpx2
 
+from tests.clusters.client import WITHOUT_TLS
+
 
 class Pages:
     """The pages at `url`."""
@@ -14,29 +16,33 @@ class Pages:
 
     def get(self, path: str) -> Any:
         """JSON of a page; anything but success is an error."""
-        response = httpx2.get(f"{self.url}{path}", timeout=20, trust_env=False)
+        response = _asked("GET", f"{self.url}{path}", timeout=20)
         response.raise_for_status()
         return response.json()
 
     def post(self, path: str, body: Any) -> Any:
         """JSON of the answer to a question; anything but success is an error."""
-        response = httpx2.post(f"{self.url}{path}", json=body, timeout=30, trust_env=False)
+        response = _asked("POST", f"{self.url}{path}", json=body, timeout=30)
         assert response.status_code == httpx2.codes.OK, response.text
         return response.json()
 
     def text(self, path: str) -> str:
         """What a page says, whatever its status."""
-        return httpx2.get(f"{self.url}{path}", timeout=20, trust_env=False).text
+        return _asked("GET", f"{self.url}{path}", timeout=20).text
 
     def status(self, path: str) -> int:
         """Status code of a page, 0 when nobody answers."""
         try:
-            return httpx2.get(f"{self.url}{path}", timeout=5, trust_env=False).status_code
+            return _asked("GET", f"{self.url}{path}", timeout=5).status_code
         except httpx2.TransportError:
             return 0
 
     def metrics(self) -> dict[str, float]:
         """Samples of `/metrics` by name with labels."""
-        text = httpx2.get(f"{self.url}/metrics", timeout=20, trust_env=False).text
+        text = _asked("GET", f"{self.url}/metrics", timeout=20).text
         lines = (line for line in text.splitlines() if line and not line.startswith("#"))
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def _asked(method: str, url: str, **more: Any) -> httpx2.Response:
+    return httpx2.request(method, url, verify=WITHOUT_TLS, trust_env=False, **more)

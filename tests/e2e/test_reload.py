@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from tests.clusters.place import Place
@@ -33,7 +32,7 @@ def place(stage: Stage, conf: Path) -> Iterator[Place]:
 
 
 def readiness(place: Place) -> str:
-    return httpx2.get(f"{place.cluster.extender.url}/readyz", trust_env=False).text
+    return place.cluster.extender.text("/readyz")
 
 
 def test_a_new_configuration_is_in_force_without_a_restart(place: Place, conf: Path) -> None:

@@ -16,6 +16,7 @@ from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.free_ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.wire import manifests
+from tests.clusters.client import WITHOUT_TLS
 from tests.clusters.pages import Pages
 from tests.clusters.pumice import COMMAND
 from tests.sandbox.documents import cpu, node, pod
@@ -101,14 +102,17 @@ class Post(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        with Client(timeout=30, trust_env=False) as client, suppress(TransportError):
+        with (
+            Client(timeout=30, trust_env=False, verify=WITHOUT_TLS) as client,
+            suppress(TransportError),
+        ):
             response = client.post(self._url, json=dict(self._body))
             self.answer = response.status_code, response.text
 
 
 def planned(process: Extender) -> dict[str, Any]:
     """The Bind call of g-0, once that has its place, n1."""
-    with Client(base_url=process.api_url, trust_env=False) as client:
+    with Client(base_url=process.api_url, trust_env=False, verify=WITHOUT_TLS) as client:
         stored = client.get("/api/v1/namespaces/default/pods/g-0").json()
     wait_until(places(process), timeout_s=20, what="a place")
     uid = stored["metadata"]["uid"]
@@ -123,12 +127,12 @@ def binds_held(process: Extender) -> int:
 
 def places(process: Extender) -> Callable[[], bool]:
     """Whether g-0, by now, has its place, n1."""
-    with Client(base_url=process.api_url, trust_env=False) as client:
+    with Client(base_url=process.api_url, trust_env=False, verify=WITHOUT_TLS) as client:
         stored = client.get("/api/v1/namespaces/default/pods/g-0").json()
     body = {"Pod": stored, "Nodes": None, "NodeNames": ["n1"]}
 
     def asked() -> bool:
-        with Client(base_url=process.url, trust_env=False) as client:
+        with Client(base_url=process.url, trust_env=False, verify=WITHOUT_TLS) as client:
             return bool(client.post("/v1/filter", json=body).json()["NodeNames"] == ["n1"])
 
     return asked

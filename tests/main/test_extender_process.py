@@ -22,6 +22,7 @@ from app.sandbox.controlplane.certificates import Authority
 from app.sandbox.controlplane.free_ports import free_port
 from app.sandbox.controlplane.processes import Process, wait_until
 from app.settings.extender import ExtenderSettings
+from tests.clusters.client import WITHOUT_TLS
 from tests.clusters.pages import Pages
 from tests.clusters.processes import ended
 from tests.clusters.pumice import COMMAND
@@ -79,7 +80,9 @@ def test_a_client_that_hangs_up_holds_no_bind_any_more(tmp_path: Path, *, front:
         ready(process)
         bind = planned(process)
         with (
-            Client(base_url=process.url, trust_env=False, timeout=0.5) as client,
+            Client(
+                base_url=process.url, trust_env=False, timeout=0.5, verify=WITHOUT_TLS
+            ) as client,
             pytest.raises(ReadTimeout),
         ):
             client.post("/bind", json=bind)
@@ -93,7 +96,7 @@ def test_sigterm_while_the_api_server_does_not_answer(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with extender(tmp_path, url) as process:
             process.wait_ready(lambda: process.status("/livez") == 200, timeout_s=60)
-            with Client(base_url=process.url, trust_env=False) as client:
+            with Client(base_url=process.url, trust_env=False, verify=WITHOUT_TLS) as client:
                 answer = client.get("/readyz")
             assert answer.status_code == 503
             assert "waiting for the first listing of pods/volcano\n" in answer.text
@@ -141,7 +144,7 @@ def test_a_configuration_that_changes_is_read_again(tmp_path: Path) -> None:
     }
     with cluster() as api, extender(tmp_path, api, env=env) as process:
         ready(process)
-        with Client(trust_env=False) as client:
+        with Client(trust_env=False, verify=WITHOUT_TLS) as client:
 
             def notes() -> str:
                 return client.get(f"{process.url}/readyz").text.removeprefix("ok\n")

@@ -15,6 +15,7 @@ from httpx2 import Client
 from app.sandbox.controlplane.processes import wait_until
 from app.wire.filter_by_name import SAMPLE_FLOOR
 from tests.bench import usage
+from tests.clusters.client import WITHOUT_TLS
 from tests.clusters.processes import ended
 from tests.main.extending import (
     Extender,
@@ -61,11 +62,11 @@ def test_a_pod_whose_node_is_not_offered_has_the_place_of_an_equal_one(tmp_path:
         ready(process)
         wait_until(lambda: all(planned_on(process)), timeout_s=20, what="places")
         mine, theirs = planned_on(process)
-        with Client(base_url=api, trust_env=False) as client:
+        with Client(base_url=api, trust_env=False, verify=WITHOUT_TLS) as client:
             pod = client.get("/api/v1/namespaces/default/pods/g-0").json()
         sample = [theirs, *(f"other-{number}" for number in range(SAMPLE_FLOOR))]
         call = {"Pod": pod, "Nodes": None, "NodeNames": sample}
-        with Client(base_url=process.url, trust_env=False) as client:
+        with Client(base_url=process.url, trust_env=False, verify=WITHOUT_TLS) as client:
             assert client.post("/filter", json=call).json()["NodeNames"] == [theirs]
         wait_until(lambda: answered_by_front(process) == 1, timeout_s=20, what="the front's answer")
         assert planned_on(process) == [theirs, mine]

@@ -13,6 +13,7 @@ from httpx2 import Client, TransportError
 
 from app.sandbox.controlplane.processes import wait_until
 from app.service.telling.view.views import VIEWERS_OF_ACCOUNT
+from tests.clusters.client import WITHOUT_TLS
 from tests.clusters.processes import ended
 from tests.main.extending import Extender, cluster, extender, gang, ready
 from tests.sandbox.documents import node
@@ -31,7 +32,7 @@ class Follower(threading.Thread):
     def run(self) -> None:
         try:
             with (
-                Client(timeout=30, trust_env=False) as client,
+                Client(timeout=30, trust_env=False, verify=WITHOUT_TLS) as client,
                 client.stream("GET", f"{self._url}/view/stream") as answer,
             ):
                 name = ""

@@ -13,26 +13,26 @@ from httpx2 import Client
 
 from app.model.load import NODE_LOAD
 from app.wire.documents import Document
-from tests.clusters.client import ApiClient
+from tests.clusters.client import WITHOUT_TLS, ApiClient
 from tests.clusters.installation import ROOT, documents
 from tests.clusters.resources import JOBS, NODES, NUMA_TOPOLOGIES, POD_GROUPS, PODS, QUEUES
 from tests.sandbox.started import COMMAND, Started, refused, started
 
 
 def nodes(sandbox: Started) -> list[str]:
-    with Client(base_url=sandbox.said("API server"), timeout=10) as client:
+    with Client(base_url=sandbox.said("API server"), timeout=10, verify=WITHOUT_TLS) as client:
         listed = client.get("/api/v1/nodes").json()["items"]
     return [node["metadata"]["name"] for node in listed]
 
 
 def racks_of(sandbox: Started) -> list[str]:
-    with Client(base_url=sandbox.said("API server"), timeout=10) as client:
+    with Client(base_url=sandbox.said("API server"), timeout=10, verify=WITHOUT_TLS) as client:
         listed = client.get("/api/v1/nodes").json()["items"]
     return [node["metadata"]["labels"]["pumice.sh/rack"] for node in listed]
 
 
 def tiers(sandbox: Started) -> dict[str, int]:
-    with Client(base_url=sandbox.said("API server"), timeout=10) as client:
+    with Client(base_url=sandbox.said("API server"), timeout=10, verify=WITHOUT_TLS) as client:
         listed = client.get("/apis/topology.volcano.sh/v1alpha1/hypernodes").json()["items"]
     return {it["metadata"]["name"]: it["spec"]["tier"] for it in listed}
 
@@ -58,7 +58,7 @@ def test_a_signal_ends_it_in_good_order_and_leaves_nothing(number: int, tmp_path
 def test_an_open_watch_does_not_keep_it_from_ending(tmp_path: Path) -> None:
     with (
         started(tmp_path / "log") as sandbox,
-        Client(base_url=sandbox.said("API server")) as api,
+        Client(base_url=sandbox.said("API server"), verify=WITHOUT_TLS) as api,
         api.stream("GET", "/api/v1/nodes?watch=true") as watch,
     ):
         next(watch.iter_lines())

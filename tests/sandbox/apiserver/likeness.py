@@ -16,7 +16,7 @@ from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.certificates import KeyPair
 from app.wire.documents import Document, section
-from tests.clusters.client import tls_context
+from tests.clusters.client import WITHOUT_TLS, tls_context
 from tests.clusters.controlplane import ControlPlane
 from tests.sandbox.documents import WIDGET_CRD
 from tests.sandbox.serving import serving
@@ -125,7 +125,7 @@ def in_the_sandbox(*, crds: Sequence[Document] = ()) -> Iterator[Client]:
     known = [*crds, WIDGET_CRD]
     with (
         serving(ApiServer(clock=WallClock(), crds=known, stock_types=stock_type)) as url,
-        Client(base_url=url, timeout=20) as client,
+        Client(base_url=url, timeout=20, verify=WITHOUT_TLS) as client,
     ):
         yield client
 

@@ -12,6 +12,7 @@ from httpx2 import Client, Response
 
 from app.sandbox.apiserver.server import ApiServer
 from app.wire.documents import Document
+from tests.clusters.client import WITHOUT_TLS
 from tests.sandbox.documents import bind_pod, make_server, node, pod, widget
 from tests.sandbox.serving import serving
 
@@ -26,7 +27,7 @@ def server() -> ApiServer:
 
 @pytest.fixture
 def client(server: ApiServer) -> Iterator[Client]:
-    with serving(server) as url, Client(base_url=url, timeout=10) as client:
+    with serving(server) as url, Client(base_url=url, timeout=10, verify=WITHOUT_TLS) as client:
         yield client
 
 
@@ -149,7 +150,7 @@ def test_the_server_stops_although_a_watch_is_open() -> None:
 
     def follow(url: str) -> None:
         with (
-            Client(base_url=url, timeout=20) as client,
+            Client(base_url=url, timeout=20, verify=WITHOUT_TLS) as client,
             client.stream("GET", f"{PODS}?watch=true&resourceVersion=1") as response,
         ):
             started.set()
