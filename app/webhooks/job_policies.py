@@ -107,8 +107,8 @@ class _Checking:
         elif action in _OF_PODS and alone:
             self._findings.warn(
                 path,
-                f"{action} on {' and '.join(alone)} has no effect, as that happens to no single task;"
-                " write RestartJob",
+                f"{action} on {' and '.join(alone)} has no effect, as that happens to no single"
+                " task; write RestartJob",
             )
 
     def _check_event(self, path: str, event: str) -> None:
