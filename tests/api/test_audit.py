@@ -166,13 +166,10 @@ def test_without_a_folder_the_answer_says_that_it_goes_with_the_process() -> Non
         ("form=xml", "form: xml is neither json nor ndjson"),
     ],
 )
-def test_a_question_that_cannot_be_read_says_why(query: str, line: str) -> None:
-    async def scenario() -> None:
-        async with stand() as at:
-            answer = await at.get(f"/audit?{query}")
-            assert (answer.status_code, answer.text) == (400, f"{line}\n")
-
-    run(scenario())
+async def test_a_question_that_cannot_be_read_says_why(query: str, line: str) -> None:
+    async with stand() as at:
+        answer = await at.get(f"/audit?{query}")
+        assert (answer.status_code, answer.text) == (400, f"{line}\n")
 
 
 # --- who asks -------------------------------------------------------------------------------------

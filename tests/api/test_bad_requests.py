@@ -230,42 +230,36 @@ async def test_a_body_over_the_limit_is_refused_with_413(path: str) -> None:
         assert said == f"body of {MAX_BODY + 1} bytes is over the limit of {MAX_BODY}"
 
 
-def test_an_announced_length_over_the_limit_is_refused_before_the_body_comes() -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
+async def test_an_announced_length_over_the_limit_is_refused_before_the_body_comes() -> None:
+    async with stand(cluster()) as at:
 
-            async def never() -> AsyncIterator[bytes]:
-                raise AssertionError("was read")
-                yield b""
+        async def never() -> AsyncIterator[bytes]:
+            raise AssertionError("was read")
+            yield b""
 
-            answer = await at.client.post(
-                "/filter", content=never(), headers={"content-length": str(MAX_BODY + 1)}
-            )
-            assert answer.status_code == 413
-
-    run(scenario())
+        answer = await at.client.post(
+            "/filter", content=never(), headers={"content-length": str(MAX_BODY + 1)}
+        )
+        assert answer.status_code == 413
 
 
-def test_a_chunked_body_over_the_limit_is_refused_and_one_below_is_read(
+async def test_a_chunked_body_over_the_limit_is_refused_and_one_below_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(body_module, "MAX_BODY", 3 << 20)
 
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            answer = await at.client.post("/filter", content=streamed((3 << 20) + 1))
-            assert answer.status_code == 413
+    async with stand(cluster()) as at:
+        answer = await at.client.post("/filter", content=streamed((3 << 20) + 1))
+        assert answer.status_code == 413
 
-            async def pieces() -> AsyncIterator[bytes]:
-                text = json.dumps(args("p")).encode()
-                for i in range(0, len(text), 7):
-                    yield text[i : i + 7]
+        async def pieces() -> AsyncIterator[bytes]:
+            text = json.dumps(args("p")).encode()
+            for i in range(0, len(text), 7):
+                yield text[i : i + 7]
 
-            answer = await at.client.post("/filter", content=pieces())
-            assert answer.status_code == 200
-            assert answer.json()["NodeNames"] == ["n1"]
-
-    run(scenario())
+        answer = await at.client.post("/filter", content=pieces())
+        assert answer.status_code == 200
+        assert answer.json()["NodeNames"] == ["n1"]
 
 
 # --- the rest of HTTP -----------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from app.model.topology import HyperNode
 from tests.api.stand import Stand, stand
 from tests.builders import make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 from tests.topology import hyper_nodes, node_names, racks, zone
 
 PATH = "/debug/domains"
@@ -40,23 +39,22 @@ def two_racks() -> Rig:
     return rig
 
 
-def test_domains_are_told_from_the_lowest_tier_up_with_what_is_free_and_who_is_inside() -> None:
-    async def scenario() -> None:
-        async with stand(two_racks()) as at:
-            page = await read(at)
-        domains = {each.pop("name"): each for each in page["domains"]}
-        assert (page["total"], page["next"]) == (4, None)
-        assert list(domains) == ["a", "b", "z", "<cluster-top-hypernode>"]
-        a, cluster = domains["a"], domains["<cluster-top-hypernode>"]
-        assert (a["tier"], a["tierName"], a["parent"], a["nodes"]) == (1, "rack", "z", 2)
-        assert [a[key]["cpu"] for key in ("allocatable", "held", "free")] == [16000, 4500, 11500]
-        assert (a["gangs"], a["gangsInside"]) == (["default/near"], 1)
-        assert domains["b"]["gangs"] == []
-        assert domains["z"]["gangs"] == ["default/far", "default/near"]
-        assert (cluster["tier"], cluster["parent"], cluster["nodes"]) == (3, None, 4)
-        assert all(each["problems"] == [] for each in domains.values())
-
-    run(scenario())
+async def test_domains_are_told_from_the_lowest_tier_up_with_what_is_free_and_who_is_inside() -> (
+    None
+):
+    async with stand(two_racks()) as at:
+        page = await read(at)
+    domains = {each.pop("name"): each for each in page["domains"]}
+    assert (page["total"], page["next"]) == (4, None)
+    assert list(domains) == ["a", "b", "z", "<cluster-top-hypernode>"]
+    a, cluster = domains["a"], domains["<cluster-top-hypernode>"]
+    assert (a["tier"], a["tierName"], a["parent"], a["nodes"]) == (1, "rack", "z", 2)
+    assert [a[key]["cpu"] for key in ("allocatable", "held", "free")] == [16000, 4500, 11500]
+    assert (a["gangs"], a["gangsInside"]) == (["default/near"], 1)
+    assert domains["b"]["gangs"] == []
+    assert domains["z"]["gangs"] == ["default/far", "default/near"]
+    assert (cluster["tier"], cluster["parent"], cluster["nodes"]) == (3, None, 4)
+    assert all(each["problems"] == [] for each in domains.values())
 
 
 @pytest.mark.parametrize(

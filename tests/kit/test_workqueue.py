@@ -52,33 +52,30 @@ async def test_a_key_added_many_times_is_worked_on_once() -> None:
     await bench.close()
 
 
-def test_a_key_added_while_it_is_worked_on_is_worked_on_again_afterwards() -> None:
-    async def scenario() -> None:
-        gate = asyncio.Event()
-        at_once = 0
-        most = 0
+async def test_a_key_added_while_it_is_worked_on_is_worked_on_again_afterwards() -> None:
+    gate = asyncio.Event()
+    at_once = 0
+    most = 0
 
-        async def work(_key: str) -> None:
-            nonlocal at_once, most
-            at_once += 1
-            most = max(most, at_once)
-            await gate.wait()
-            at_once -= 1
+    async def work(_key: str) -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await gate.wait()
+        at_once -= 1
 
-        bench = Bench(work, workers=4)
-        bench.queue.add("a")
-        await settle()
-        bench.queue.add("a")
-        bench.queue.add("a")
-        await settle()
-        assert len(bench.done) == 1
-        gate.set()
-        await settle()
-        assert len(bench.done) == 2
-        assert most == 1
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work, workers=4)
+    bench.queue.add("a")
+    await settle()
+    bench.queue.add("a")
+    bench.queue.add("a")
+    await settle()
+    assert len(bench.done) == 1
+    gate.set()
+    await settle()
+    assert len(bench.done) == 2
+    assert most == 1
+    await bench.close()
 
 
 async def test_different_keys_are_worked_on_at_the_same_time_in_their_order() -> None:

@@ -16,7 +16,7 @@ from tests.builders import make_shape
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import Rig, working
 from tests.service.statuses import writer_of
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 from tests.topology import hard, racks
 
 RACK = hard(1)
@@ -69,40 +69,38 @@ async def test_a_veto_on_one_member_sends_the_whole_gang_to_another_domain() -> 
     assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1", "n2", "n3"} - rack
 
 
-def test_what_a_gang_holds_in_a_domain_without_room_for_its_rest_is_given_back_at_once() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        network(rig)
-        gang(rig, "g", cpu=6000)
-        rig.pod("other", shape=make_shape(cpu=3000), node="n2", phase="Running")
-        await rig.cycle()
-        assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
-        rig.filter("g-0", sorted({"n0", "n1", "n2", "n3"} - {rig.place("g-0")}))
-        await rig.cycle()
-        assert rig.place("g-1") == ""
-        assert not rig.cache.groups[rig.key("g")].has_reservations
+async def test_what_a_gang_holds_in_a_domain_without_room_for_its_rest_is_given_back_at_once() -> (
+    None
+):
+    rig = Rig()
+    network(rig)
+    gang(rig, "g", cpu=6000)
+    rig.pod("other", shape=make_shape(cpu=3000), node="n2", phase="Running")
+    await rig.cycle()
+    assert {rig.place("g-0"), rig.place("g-1")} == {"n0", "n1"}
+    rig.filter("g-0", sorted({"n0", "n1", "n2", "n3"} - {rig.place("g-0")}))
+    await rig.cycle()
+    assert rig.place("g-1") == ""
+    assert not rig.cache.groups[rig.key("g")].has_reservations
 
-    run(scenario())
 
-
-def test_a_gang_that_has_its_minimum_keeps_it_when_its_domain_lacks_room_for_one_more() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        network(rig)
-        rig.pod("other", shape=make_shape(cpu=3000), node="n1", phase="Running")
-        rig.group("g", minimum=2, topology=hard(1))
-        for at in range(3):
-            rig.pod(f"g-{at}", group="g", shape=make_shape(cpu=4000))
-        await rig.cycle()
-        places = {name: rig.place(name) for name in ("g-0", "g-1", "g-2")}
-        assert sorted(places.values()) == ["n0", "n0", "n1"]
-        last = next(name for name, node in places.items() if node == "n0")
-        rig.filter(last, ["n1", "n2", "n3"])
-        await rig.cycle()
-        assert {name: rig.place(name) for name in places} == places | {last: ""}
-        assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
-
-    run(scenario())
+async def test_a_gang_that_has_its_minimum_keeps_it_when_its_domain_lacks_room_for_one_more() -> (
+    None
+):
+    rig = Rig()
+    network(rig)
+    rig.pod("other", shape=make_shape(cpu=3000), node="n1", phase="Running")
+    rig.group("g", minimum=2, topology=hard(1))
+    for at in range(3):
+        rig.pod(f"g-{at}", group="g", shape=make_shape(cpu=4000))
+    await rig.cycle()
+    places = {name: rig.place(name) for name in ("g-0", "g-1", "g-2")}
+    assert sorted(places.values()) == ["n0", "n0", "n1"]
+    last = next(name for name, node in places.items() if node == "n0")
+    rig.filter(last, ["n1", "n2", "n3"])
+    await rig.cycle()
+    assert {name: rig.place(name) for name in places} == places | {last: ""}
+    assert rig.refusals[rig.key("g")].cause is Cause.NO_DOMAIN
 
 
 async def test_a_lost_member_comes_back_into_the_domain_of_the_others() -> None:

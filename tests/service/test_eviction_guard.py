@@ -5,7 +5,7 @@ from app.service.telling.evicting import state_of_evictions
 from app.telemetry import metrics
 from tests.service.evicting import Contended
 from tests.service.rig import working
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 NOW = 10_000.0
 
@@ -38,26 +38,23 @@ def test_a_job_loses_pods_to_all_jobs_six_times_in_ten_minutes() -> None:
     assert guard.counts(now=NOW + WINDOW_S) == {}
 
 
-def test_a_group_pauses_that_wants_pods_of_a_job_which_lost_some_again_and_again() -> None:
-    async def scenario() -> None:
-        rig, before = Contended(), guarded()
-        low, high = rig.key("low"), rig.key("high")
-        with working(rig):
-            for _ in range(OF_ONE_PAIR):
-                rig.evictions.guard.note(high, [low], now=rig.clock())
-                await advance(1.0)
-            rig.decide(rig.plan())
+async def test_a_group_pauses_that_wants_pods_of_a_job_which_lost_some_again_and_again() -> None:
+    rig, before = Contended(), guarded()
+    low, high = rig.key("low"), rig.key("high")
+    with working(rig):
+        for _ in range(OF_ONE_PAIR):
+            rig.evictions.guard.note(high, [low], now=rig.clock())
             await advance(1.0)
-            assert rig.begun() is None
-            assert rig.evicted() == []
-            assert guarded() == before + 1
-            state = state_of_evictions(rig.cache, rig.evictions, now=rig.clock())
-            assert "again and again" in state["paused"][high].why
-            assert state["decisionsByVictimsJob"] == {low: OF_ONE_PAIR}
-            told = "no pods are evicted for it: default/low has lost pods again and again"
-            assert ("Warning", "EvictionWasted", told) in rig.events("PodGroup default/high")
-
-    run(scenario())
+        rig.decide(rig.plan())
+        await advance(1.0)
+        assert rig.begun() is None
+        assert rig.evicted() == []
+        assert guarded() == before + 1
+        state = state_of_evictions(rig.cache, rig.evictions, now=rig.clock())
+        assert "again and again" in state["paused"][high].why
+        assert state["decisionsByVictimsJob"] == {low: OF_ONE_PAIR}
+        told = "no pods are evicted for it: default/low has lost pods again and again"
+        assert ("Warning", "EvictionWasted", told) in rig.events("PodGroup default/high")
 
 
 def guarded() -> float:

@@ -8,7 +8,7 @@ from app.service.limits import Limits
 from tests.builders import make_amounts, make_queue
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import working
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 FLAT = """
 actions: "enqueue, allocate, backfill"
@@ -93,18 +93,15 @@ async def test_places_do_not_wait_for_pods_that_terminate_in_queues_with_enough_
         assert rig.has_places
 
 
-def test_places_do_not_wait_for_pods_whose_end_would_not_bring_the_queue_below_its_limit() -> None:
-    async def scenario() -> None:
-        rig = Full()
-        with working(rig):
-            rig.decide(rig.plan())
-            await settle()
-            rig.limit("mine", 1)
-            rig.delete("low-0", "low-1")
-            await advance(3.0)
-            assert rig.begun() is None
-
-    run(scenario())
+async def test_places_do_not_wait_for_pods_whose_end_leaves_the_queue_above_its_limit() -> None:
+    rig = Full()
+    with working(rig):
+        rig.decide(rig.plan())
+        await settle()
+        rig.limit("mine", 1)
+        rig.delete("low-0", "low-1")
+        await advance(3.0)
+        assert rig.begun() is None
 
 
 async def test_a_plan_is_given_up_whose_queue_is_not_freed_by_pods_that_do_not_go() -> None:

@@ -15,7 +15,7 @@ from app.service.ports import Reaction, WriteError
 from app.telemetry import metrics
 from tests.service.evicting import TWO, Contended
 from tests.service.rig import CONFLICT, FAILING, REFUSED, working
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 Happens = Callable[[Contended], None]
 BUDGET = WriteError(Reaction.BUDGET, "429: budget", retry_after_s=10.0)
@@ -114,18 +114,17 @@ async def test_a_budget_that_forbids_an_eviction_lets_the_plan_wait() -> None:
         assert rig.evicted() == ["low-0", "low-1"]
 
 
-def test_a_budget_that_goes_on_forbidding_it_ends_the_plan_and_the_pod_is_left_alone() -> None:
-    async def scenario() -> None:
-        rig = Contended()
-        rig.api.fails["evict default/low-1"] = [BUDGET] * 100
-        with working(rig):
-            rig.decide(rig.plan())
-            await advance(75.0)
-            assert rig.begun() is None
-            assert rig.cache.pipelined.stuck == {"uid-low-1"}
-            assert rig.evicted() == ["low-0"]
-
-    run(scenario())
+async def test_a_budget_that_goes_on_forbidding_it_ends_the_plan_and_the_pod_is_left_alone() -> (
+    None
+):
+    rig = Contended()
+    rig.api.fails["evict default/low-1"] = [BUDGET] * 100
+    with working(rig):
+        rig.decide(rig.plan())
+        await advance(75.0)
+        assert rig.begun() is None
+        assert rig.cache.pipelined.stuck == {"uid-low-1"}
+        assert rig.evicted() == ["low-0"]
 
 
 @pytest.mark.parametrize("errors", [[FAILING], [FAILING, BUDGET]])
@@ -231,40 +230,39 @@ async def test_plans_for_no_group_pause_when_the_api_server_refuses_one() -> Non
         assert rig.evicted() == ["low-2"]
 
 
-def test_room_that_a_foreign_pod_took_is_wasted_and_the_group_pauses_longer_each_time() -> None:
-    async def scenario() -> None:
-        rig, before = Contended(), wasted()
-        with working(rig):
-            rig.decide(rig.plan())
-            await advance(1.0)
-            rig.foreign("taker", "n1")
-            rig.delete("low-0", "low-1")
-            await advance(1.0)
-            assert rig.begun() is None
-            pause = rig.evictions.pauses.of(rig.key("high"), now=rig.clock())
-            assert pause is not None
-            assert "pod default/taker of scheduler default-scheduler" in pause.why
-            assert wasted() == before + 2
-            assert rig.cache.pipelined.paused == {rig.key("high")}
-            first = pause.until - rig.clock()
-            assert rig.api.intents == {}
+async def test_room_that_a_foreign_pod_took_is_wasted_and_the_group_pauses_longer_each_time() -> (
+    None
+):
+    rig, before = Contended(), wasted()
+    with working(rig):
+        rig.decide(rig.plan())
+        await advance(1.0)
+        rig.foreign("taker", "n1")
+        rig.delete("low-0", "low-1")
+        await advance(1.0)
+        assert rig.begun() is None
+        pause = rig.evictions.pauses.of(rig.key("high"), now=rig.clock())
+        assert pause is not None
+        assert "pod default/taker of scheduler default-scheduler" in pause.why
+        assert wasted() == before + 2
+        assert rig.cache.pipelined.paused == {rig.key("high")}
+        first = pause.until - rig.clock()
+        assert rig.api.intents == {}
 
-            again = rig.plan(("low-2", "low-3"), (("high-0", "n2"), ("high-1", "n2")))
-            rig.decide(again)
-            assert rig.begun() is None
-            await advance(first + 1.0)
-            assert rig.cache.pipelined.paused == set()
-            rig.decide(again)
-            assert rig.begun() is not None
-            await settle()
-            rig.foreign("taker-2", "n2")
-            rig.delete("low-2", "low-3")
-            await advance(1.0)
-            pause = rig.evictions.pauses.of(rig.key("high"), now=rig.clock())
-            assert pause is not None
-            assert pause.until - rig.clock() > 1.5 * first
-
-    run(scenario())
+        again = rig.plan(("low-2", "low-3"), (("high-0", "n2"), ("high-1", "n2")))
+        rig.decide(again)
+        assert rig.begun() is None
+        await advance(first + 1.0)
+        assert rig.cache.pipelined.paused == set()
+        rig.decide(again)
+        assert rig.begun() is not None
+        await settle()
+        rig.foreign("taker-2", "n2")
+        rig.delete("low-2", "low-3")
+        await advance(1.0)
+        pause = rig.evictions.pauses.of(rig.key("high"), now=rig.clock())
+        assert pause is not None
+        assert pause.until - rig.clock() > 1.5 * first
 
 
 async def test_the_room_of_a_node_that_is_closed_is_not_waited_for() -> None:

@@ -7,7 +7,6 @@ from app.service.calls.filtering import Chosen
 from app.service.telling.explanations import explain_group
 from tests.builders import make_amounts, make_queue
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 SMALL = QueueName("small")
 
@@ -23,26 +22,20 @@ def pods_of_a_new_namespace() -> Rig:
     return rig
 
 
-def test_single_pods_do_not_get_more_than_the_queue_of_their_namespace_may_hold() -> None:
-    async def scenario() -> None:
-        rig = pods_of_a_new_namespace()
-        await rig.cycle()
-        assert not any(isinstance(rig.filter(name, ["n1"]), Chosen) for name in "ab")
-        rig.see("namespaces", Namespace("default", {}, {QUEUE_ANNOTATION: SMALL}))
-        await rig.cycle()
-        assert sorted([rig.place("a"), rig.place("b")]) == ["", "n1"]
-
-    run(scenario())
+async def test_single_pods_do_not_get_more_than_the_queue_of_their_namespace_may_hold() -> None:
+    rig = pods_of_a_new_namespace()
+    await rig.cycle()
+    assert not any(isinstance(rig.filter(name, ["n1"]), Chosen) for name in "ab")
+    rig.see("namespaces", Namespace("default", {}, {QUEUE_ANNOTATION: SMALL}))
+    await rig.cycle()
+    assert sorted([rig.place("a"), rig.place("b")]) == ["", "n1"]
 
 
-def test_the_reason_says_what_is_not_known() -> None:
-    async def scenario() -> None:
-        rig = pods_of_a_new_namespace()
-        await rig.cycle()
-        story = explain_group(
-            rig.cache, rig.parts.reasons, rig.member("a").group, queries=rig.planning.queries
-        )
-        assert story is not None
-        assert "namespace default, which may name the queue" in story.summary
-
-    run(scenario())
+async def test_the_reason_says_what_is_not_known() -> None:
+    rig = pods_of_a_new_namespace()
+    await rig.cycle()
+    story = explain_group(
+        rig.cache, rig.parts.reasons, rig.member("a").group, queries=rig.planning.queries
+    )
+    assert story is not None
+    assert "namespace default, which may name the queue" in story.summary

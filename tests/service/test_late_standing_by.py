@@ -8,7 +8,7 @@ from tests.service.cycle.test_planning_cycle import during_a_cycle
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, Rig, working
 from tests.service.statuses import show, statuses
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 LEASE_S = 15.0
 
@@ -115,25 +115,24 @@ async def test_it_does_not_go_on_with_bindings_that_failed() -> None:
         assert not rig.has_reservations()
 
 
-def test_a_status_that_falls_due_while_the_lease_has_lapsed_is_written_when_it_is_renewed() -> None:
+async def test_a_status_that_falls_due_while_the_lease_has_lapsed_is_written_at_its_renewal() -> (
+    None
+):
     """No event came and no cycle began meanwhile, so nothing else has noticed."""
 
-    async def scenario() -> None:
-        rig = replica()
-        on = NodeName("n1")
-        rig.group("g", minimum=1, phase=GroupPhase.RUNNING)
-        rig.pod("g-0", group="g", node=on, phase="Running")
+    rig = replica()
+    on = NodeName("n1")
+    rig.group("g", minimum=1, phase=GroupPhase.RUNNING)
+    rig.pod("g-0", group="g", node=on, phase="Running")
+    lead(rig, "host-a")
+    with working(rig):
+        await advance(0.2)
         lead(rig, "host-a")
-        with working(rig):
-            await advance(0.2)
-            lead(rig, "host-a")
-            show(rig, "g")
-            await advance(LEASE_S - SETTLING_S + 0.1)
-            rig.pod("g-1", group="g", node=on, phase="Running")
-            await advance(SETTLING_S + 0.1)
-            assert not rig.parts.activity.active
-            lead(rig, "host-a")
-            await advance(SETTLING_S + 2)
-        assert [status["running"] for status in statuses(rig, "g")] == [1, 2]
-
-    run(scenario())
+        show(rig, "g")
+        await advance(LEASE_S - SETTLING_S + 0.1)
+        rig.pod("g-1", group="g", node=on, phase="Running")
+        await advance(SETTLING_S + 0.1)
+        assert not rig.parts.activity.active
+        lead(rig, "host-a")
+        await advance(SETTLING_S + 2)
+    assert [status["running"] for status in statuses(rig, "g")] == [1, 2]

@@ -15,7 +15,7 @@ from app.service.calls.filtering import CATCH_UP_S, Answer, Behind, Chosen, Ques
 from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import advance, clock, run
+from tests.service.virtual_time import advance, clock
 
 FULL = filter_text(Cause.QUEUE_ROOM)
 NO_GROUP = filter_text(Cause.GROUP_MISSING)
@@ -79,16 +79,15 @@ async def test_a_victim_that_has_ended_has_left_its_room(phase: str) -> None:
     assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
 
 
-def test_room_that_the_watch_does_not_show_yet_is_an_error_for_nothing_is_evicted_then() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        await after_preemption(rig)
-        assert rig.filter("urgent", ["n1"]) == Behind(FULL)
-        assert not rig.has_reservations(), "it is not free for us"
-        rig.delete("low-1")
-        assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
-
-    run(scenario())
+async def test_room_that_the_watch_does_not_show_yet_is_an_error_for_nothing_is_evicted_then() -> (
+    None
+):
+    rig = Rig()
+    await after_preemption(rig)
+    assert rig.filter("urgent", ["n1"]) == Behind(FULL)
+    assert not rig.has_reservations(), "it is not free for us"
+    rig.delete("low-1")
+    assert rig.filter("urgent", ["n1"]) == Chosen(NodeName("n1"))
 
 
 async def test_a_call_is_kept_until_the_watch_shows_the_victim_gone() -> None:

@@ -64,14 +64,13 @@ def test_what_a_cycle_plans_holds_when_it_is_published(
     run(scenario())
 
 
-def test_a_pod_is_not_bound_elsewhere_than_planned_where_its_kubelet_would_refuse_it() -> None:
-    async def scenario() -> None:
-        rig = aware(NumaPolicy.SINGLE_NUMA_NODE, [(4, 4), (2, 2)])
-        rig.pod("p", shape=make_shape(cpu=3000, numa=NumaNeed(NumaPolicy.SINGLE_NUMA_NODE, (3,))))
-        await rig.cycle()
-        assert rig.place("p") == "n0"
-        call = rig.bind("p", node="n1")
-        await settle()
-        assert call.answer == "planned on n0, no room on n1"
-
-    run(scenario())
+async def test_a_pod_is_not_bound_elsewhere_than_planned_where_its_kubelet_would_refuse_it() -> (
+    None
+):
+    rig = aware(NumaPolicy.SINGLE_NUMA_NODE, [(4, 4), (2, 2)])
+    rig.pod("p", shape=make_shape(cpu=3000, numa=NumaNeed(NumaPolicy.SINGLE_NUMA_NODE, (3,))))
+    await rig.cycle()
+    assert rig.place("p") == "n0"
+    call = rig.bind("p", node="n1")
+    await settle()
+    assert call.answer == "planned on n0, no room on n1"

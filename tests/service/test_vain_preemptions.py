@@ -15,7 +15,7 @@ from app.service.calls.preemption import Candidate, Strike
 from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.rig import Rig, working
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 TREE = """
 actions: "enqueue, allocate, backfill"
@@ -155,35 +155,33 @@ async def test_a_call_is_kept_until_the_watch_shows_the_group() -> None:
     assert call.result() is None
 
 
-def test_a_call_is_kept_for_a_moment_only_and_none_soon_after_one_that_was_for_nothing() -> None:
-    async def scenario() -> None:
-        rig = beside_a_victim()
-        rig.pod("lost", group="nowhere")
-        loop = asyncio.get_running_loop()
-        took = []
-        for _ in range(3):
-            before = loop.time()
-            assert await kept_call(rig, "lost") is Strike.GROUP_MISSING
-            took.append(round(loop.time() - before, 2))
-            await advance(IN_VAIN_S / 2)
-        assert took == [GROUP_S, 0, GROUP_S]
+async def test_a_call_is_kept_for_a_moment_only_and_none_soon_after_one_that_was_for_nothing() -> (
+    None
+):
+    rig = beside_a_victim()
+    rig.pod("lost", group="nowhere")
+    loop = asyncio.get_running_loop()
+    took = []
+    for _ in range(3):
+        before = loop.time()
+        assert await kept_call(rig, "lost") is Strike.GROUP_MISSING
+        took.append(round(loop.time() - before, 2))
+        await advance(IN_VAIN_S / 2)
+    assert took == [GROUP_S, 0, GROUP_S]
 
-    run(scenario())
 
-
-def test_calls_are_kept_for_others_after_a_few_that_were_for_nothing_but_not_for_all() -> None:
-    async def scenario() -> None:
-        rig = beside_a_victim()
-        loop = asyncio.get_running_loop()
-        took = []
-        for number in range(IN_VAIN + 1):
-            rig.pod(f"lost-{number}", group=f"nowhere-{number}")
-            before = loop.time()
-            assert await kept_call(rig, f"lost-{number}") is Strike.GROUP_MISSING
-            took.append(round(loop.time() - before, 2))
-        assert took == [GROUP_S] * IN_VAIN + [0]
-
-    run(scenario())
+async def test_calls_are_kept_for_others_after_a_few_that_were_for_nothing_but_not_for_all() -> (
+    None
+):
+    rig = beside_a_victim()
+    loop = asyncio.get_running_loop()
+    took = []
+    for number in range(IN_VAIN + 1):
+        rig.pod(f"lost-{number}", group=f"nowhere-{number}")
+        before = loop.time()
+        assert await kept_call(rig, f"lost-{number}") is Strike.GROUP_MISSING
+        took.append(round(loop.time() - before, 2))
+    assert took == [GROUP_S] * IN_VAIN + [0]
 
 
 async def test_a_pod_that_is_gone_does_not_preempt() -> None:

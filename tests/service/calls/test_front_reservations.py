@@ -14,7 +14,7 @@ from app.wire.front import PlaceChanges, PodPlace, Told
 from tests.builders import ALONE, make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import Rig
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 REPELLING = make_shape(cpu=1, pod_anti_affinity=(ALONE,))
 
@@ -117,20 +117,19 @@ async def test_equal_pods_of_whatever_group_are_of_one_kind() -> None:
     assert front.kinds("small") not in ([0], kinds[:1])
 
 
-def test_where_a_rule_says_who_may_be_beside_whom_only_members_of_one_gang_are_alike() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        front = Front(rig)
-        rig.node("n1")
-        rig.pod("theirs", node="n1", scheduler="default-scheduler", shape=REPELLING)
-        one, other = (rig.gang(name, size=2) for name in "gh")
-        await rig.cycle()
-        mine, theirs = (set(front.kinds(*names)) for names in (one, other))
-        assert len(mine) == len(theirs) == 1
-        assert not mine & theirs
-        assert 0 not in mine | theirs
-
-    run(scenario())
+async def test_where_a_rule_says_who_may_be_beside_whom_only_members_of_one_gang_are_alike() -> (
+    None
+):
+    rig = Rig()
+    front = Front(rig)
+    rig.node("n1")
+    rig.pod("theirs", node="n1", scheduler="default-scheduler", shape=REPELLING)
+    one, other = (rig.gang(name, size=2) for name in "gh")
+    await rig.cycle()
+    mine, theirs = (set(front.kinds(*names)) for names in (one, other))
+    assert len(mine) == len(theirs) == 1
+    assert not mine & theirs
+    assert 0 not in mine | theirs
 
 
 async def test_who_is_alike_changes_with_the_first_such_rule_and_with_the_last() -> None:

@@ -11,7 +11,7 @@ from app.service.limits import Limits
 from app.telemetry import metrics
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import FAILING, Call, Rig, working
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 WHY = "its queue holds more than its limit"
 TREE = """
@@ -88,31 +88,30 @@ async def held_gang(rig: Rig) -> list[Call]:
     return calls
 
 
-def test_a_held_gang_is_given_back_when_its_queue_is_lowered_and_runs_when_it_is_raised() -> None:
-    async def scenario() -> None:
-        rig = small(4)
-        calls = await held_gang(rig)
-        before = released()
-        limit(rig, 1)
-        await rig.cycle()
-        await settle()
-        assert [call.answer for call in calls] == [WHY] * 3
-        assert rig.has_reservations() == 0
-        assert released() == before + 1
-        rig.pod("g-3", group="g")
-        await rig.cycle()
-        refusal = rig.refusals[rig.key("g")]
-        assert (refusal.cause, refusal.where) == (Cause.QUEUE_QUOTA, "small")
-        assert refusal.shortfalls == (Shortfall("cpu", 4000, 1000, 1000),)
-        assert not rig.api.bound()
+async def test_a_held_gang_is_given_back_when_its_queue_is_lowered_and_runs_when_it_is_raised() -> (
+    None
+):
+    rig = small(4)
+    calls = await held_gang(rig)
+    before = released()
+    limit(rig, 1)
+    await rig.cycle()
+    await settle()
+    assert [call.answer for call in calls] == [WHY] * 3
+    assert rig.has_reservations() == 0
+    assert released() == before + 1
+    rig.pod("g-3", group="g")
+    await rig.cycle()
+    refusal = rig.refusals[rig.key("g")]
+    assert (refusal.cause, refusal.where) == (Cause.QUEUE_QUOTA, "small")
+    assert refusal.shortfalls == (Shortfall("cpu", 4000, 1000, 1000),)
+    assert not rig.api.bound()
 
-        limit(rig, 4)
-        await rig.cycle()
-        bind_all(rig, ["g-0", "g-1", "g-2", "g-3"])
-        await settle()
-        assert len(rig.api.bound()) == 4
-
-    run(scenario())
+    limit(rig, 4)
+    await rig.cycle()
+    bind_all(rig, ["g-0", "g-1", "g-2", "g-3"])
+    await settle()
+    assert len(rig.api.bound()) == 4
 
 
 async def test_a_member_that_comes_after_that_finds_its_gang_given_back() -> None:

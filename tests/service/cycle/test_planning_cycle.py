@@ -149,21 +149,18 @@ async def test_room_that_is_taken_meanwhile_is_not_reserved_twice() -> None:
     assert (rig.cache.node_usage.idle(NodeName("n1")) >= 0).all()
 
 
-def test_less_of_the_cluster_is_left_when_pods_meanwhile_go_from_a_node_that_is_not_ready() -> None:
-    async def scenario() -> None:
-        rig = Rig(ALWAYS_YIELD)
-        rig.node("n1", cpu=4000)
-        rig.node("away", cpu=4000, ready=False)
-        shape = make_shape(cpu=4000)
-        rig.pod("theirs", scheduler="other", node=NodeName("away"), shape=shape)
-        rig.queue(make_queue("q", guarantee=make_amounts(cpu=4000)))
-        rig.gang("g", size=3)
-        await during_a_cycle(rig, lambda: rig.delete("theirs"))
-        assert rig.has_reservations() == 0, "all there is now is guaranteed to others"
-        await rig.cycle()
-        assert rig.has_reservations() == 0
-
-    run(scenario())
+async def test_less_of_the_cluster_is_left_when_pods_meanwhile_go_from_an_unready_node() -> None:
+    rig = Rig(ALWAYS_YIELD)
+    rig.node("n1", cpu=4000)
+    rig.node("away", cpu=4000, ready=False)
+    shape = make_shape(cpu=4000)
+    rig.pod("theirs", scheduler="other", node=NodeName("away"), shape=shape)
+    rig.queue(make_queue("q", guarantee=make_amounts(cpu=4000)))
+    rig.gang("g", size=3)
+    await during_a_cycle(rig, lambda: rig.delete("theirs"))
+    assert rig.has_reservations() == 0, "all there is now is guaranteed to others"
+    await rig.cycle()
+    assert rig.has_reservations() == 0
 
 
 async def test_a_gang_planned_on_demand_meanwhile_keeps_its_place_and_the_queue_its_limit() -> None:
@@ -200,21 +197,20 @@ async def test_a_job_that_asks_for_what_no_node_has_keeps_nobody_else_from_being
     assert rig.filter("alone") == Chosen(NodeName("n1"))
 
 
-def test_what_a_cycle_placed_stands_when_the_queue_can_hold_it_besides_what_was_asked_for() -> None:
-    async def scenario() -> None:
-        rig = Rig(ALWAYS_YIELD)
-        rig.node("n1", cpu=20_000)
-        rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
-        for name in ("planned", "asked"):
-            rig.group(name, minimum=2, queue=QueueName("q"))
-            for i in range(2):
-                rig.pod(f"{name}-{i}", group=name)
-        await during_a_cycle(rig, lambda: rig.filter("asked-0"))
-        assert rig.has_reservations() == 4
-        assert not rig.cache.signals.dirty, "there is nothing to plan again"
-        assert rig.refusals == {}
-
-    run(scenario())
+async def test_what_a_cycle_placed_stands_when_the_queue_can_hold_it_besides_what_was_asked() -> (
+    None
+):
+    rig = Rig(ALWAYS_YIELD)
+    rig.node("n1", cpu=20_000)
+    rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
+    for name in ("planned", "asked"):
+        rig.group(name, minimum=2, queue=QueueName("q"))
+        for i in range(2):
+            rig.pod(f"{name}-{i}", group=name)
+    await during_a_cycle(rig, lambda: rig.filter("asked-0"))
+    assert rig.has_reservations() == 4
+    assert not rig.cache.signals.dirty, "there is nothing to plan again"
+    assert rig.refusals == {}
 
 
 async def test_queues_below_one_limit_do_not_exceed_it_together() -> None:

@@ -12,7 +12,7 @@ from app.service.effects.nominations import PATIENCE_S
 from tests.builders import make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, GONE, Rig, working
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 N1 = NodeName("n1")
 
@@ -74,17 +74,16 @@ async def test_one_of_kube_scheduler_for_whom_it_evicts_stays_as_long_as_the_vic
         assert (rig.place("urgent"), rig.place("older")) == (node, "")
 
 
-def test_what_was_nominated_before_a_restart_is_taken_back_but_not_for_whom_others_go() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.gang("g", size=2, nominated=N1)
-        rig.pod("preempting")
-        rig.nominate("preempting", "n1")
-        with working(rig):
-            await advance(3 * PATIENCE_S)
-            assert taken_back(rig) == {"default/g-0", "default/g-1"}
-
-    run(scenario())
+async def test_what_was_nominated_before_a_restart_is_taken_back_but_not_for_whom_others_go() -> (
+    None
+):
+    rig = Rig()
+    rig.gang("g", size=2, nominated=N1)
+    rig.pod("preempting")
+    rig.nominate("preempting", "n1")
+    with working(rig):
+        await advance(3 * PATIENCE_S)
+        assert taken_back(rig) == {"default/g-0", "default/g-1"}
 
 
 @pytest.mark.parametrize(("gates", "whose"), [((GATE,), {"default/p"}), ((), set())])

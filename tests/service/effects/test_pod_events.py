@@ -20,7 +20,7 @@ from app.service.telling.hiding import Wording
 from tests.builders import make_amounts, make_pod, make_queue, make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, FakeApi, Rig, working
-from tests.service.virtual_time import advance, clock, run
+from tests.service.virtual_time import advance, clock
 
 TOLD_S = FIRST_AFTER_S + 0.5
 
@@ -118,21 +118,20 @@ async def test_it_is_told_again_before_the_api_server_has_forgotten_it() -> None
     work.cancel()
 
 
-def test_the_members_of_a_gang_are_told_one_after_another_and_the_first_of_each_at_once() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        small(rig)
-        waits(rig, 60, "a")
-        waits(rig, 60, "b")
-        with working(rig):
-            await advance(TOLD_S)
-            assert len(told(rig, "a-0")) == len(told(rig, "b-0")) == 1
-            assert len(told(rig)) <= (0.5 + 1 / PER_S) * PER_S + 2
-            await advance(60 * NEXT_MEMBER_S + 3)
-            assert len(told(rig)) == 120
-
-    run(scenario())
+async def test_the_members_of_a_gang_are_told_one_after_another_and_the_first_of_each_at_once() -> (
+    None
+):
+    rig = Rig()
+    rig.node("n1")
+    small(rig)
+    waits(rig, 60, "a")
+    waits(rig, 60, "b")
+    with working(rig):
+        await advance(TOLD_S)
+        assert len(told(rig, "a-0")) == len(told(rig, "b-0")) == 1
+        assert len(told(rig)) <= (0.5 + 1 / PER_S) * PER_S + 2
+        await advance(60 * NEXT_MEMBER_S + 3)
+        assert len(told(rig)) == 120
 
 
 async def test_a_pod_in_the_scheduler_s_queue_has_none_of_ours() -> None:

@@ -14,7 +14,7 @@ from app.service.limits import Limits, PlacementHint
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.replicas import lead, replica
 from tests.service.rig import FAILING, GONE, Rig, working
-from tests.service.virtual_time import advance, clock, run
+from tests.service.virtual_time import advance, clock
 
 
 def said(rig: Rig, name: str) -> list[dict[str, Any]]:
@@ -232,20 +232,19 @@ def waits_for_web(rig: Rig, **fields: Any) -> None:
     rig.pod("web-0", owner=WEB, gates=(GATE,), **fields)
 
 
-def test_gated_pods_that_wait_for_the_group_of_their_owner_say_so_when_it_does_not_come() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        with working(rig):
-            waits_for_web(rig, created=clock())
-            await advance(MISSING_AFTER_S - 1)
-            assert said(rig, "web-0") == []
-            await advance(60)
-        [condition] = said(rig, "web-0")
-        assert (condition["status"], condition["reason"]) == ("False", "PodGroupMissing")
-        assert condition["message"] == OF_WEB
-
-    run(scenario())
+async def test_gated_pods_that_wait_for_the_group_of_their_owner_say_so_when_it_does_not_come() -> (
+    None
+):
+    rig = Rig()
+    rig.node("n1")
+    with working(rig):
+        waits_for_web(rig, created=clock())
+        await advance(MISSING_AFTER_S - 1)
+        assert said(rig, "web-0") == []
+        await advance(60)
+    [condition] = said(rig, "web-0")
+    assert (condition["status"], condition["reason"]) == ("False", "PodGroupMissing")
+    assert condition["message"] == OF_WEB
 
 
 async def test_the_group_of_its_owner_may_still_come_to_a_pod_of_long_ago() -> None:
@@ -317,20 +316,19 @@ async def test_what_was_said_before_a_restart_is_said_again_only_when_it_is_anot
     assert [condition["reason"] for condition in said(rig, "other")] == [told["reason"]]
 
 
-def test_a_pod_that_loses_its_place_is_told_again_though_the_watch_shows_the_old_word() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1")
-        rig.pod("p", shape=make_shape(cpu=6000), **WAS_TOLD)
-        with working(rig):
-            await advance(1)
-            assert [condition["status"] for condition in said(rig, "p")] == ["True"]
-            rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
-            rig.node("small", cpu=4000)
-            await advance(5)
-        assert [condition["status"] for condition in said(rig, "p")] == ["True", "False"]
-
-    run(scenario())
+async def test_a_pod_that_loses_its_place_is_told_again_though_the_watch_shows_the_old_word() -> (
+    None
+):
+    rig = Rig()
+    rig.node("n1")
+    rig.pod("p", shape=make_shape(cpu=6000), **WAS_TOLD)
+    with working(rig):
+        await advance(1)
+        assert [condition["status"] for condition in said(rig, "p")] == ["True"]
+        rig.unsee("nodes", rig.cache.node_usage.nodes[NodeName("n1")])
+        rig.node("small", cpu=4000)
+        await advance(5)
+    assert [condition["status"] for condition in said(rig, "p")] == ["True", "False"]
 
 
 async def test_a_replica_that_leads_again_goes_by_what_the_other_said() -> None:

@@ -13,7 +13,7 @@ from app.service.calls.filtering import Chosen, Protect, Wait
 from app.service.limits import Limits
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, working
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 ASKS = {QUEUE_GATE: "true"}
 SMALL, LARGE = make_amounts(cpu=1000), make_amounts(cpu=50_000)
@@ -68,21 +68,20 @@ async def test_gates_open_without_a_place_when_only_nodes_are_missing(
     assert not rig.has_reservations()
 
 
-def test_a_gate_that_is_open_is_not_opened_again_for_a_place_while_the_watch_is_late() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        names = too_big(rig)
-        with working(rig):
-            await advance(1)
-            assert sorted(opened(rig)) == names
-            rig.node("n2")
-            await advance(1)
-            assert {rig.place(name) for name in names} == {"n1", "n2"}
-            ungate(rig, *names)
-            await advance(10)
+async def test_a_gate_that_is_open_is_not_opened_again_for_a_place_while_the_watch_is_late() -> (
+    None
+):
+    rig = Rig()
+    names = too_big(rig)
+    with working(rig):
+        await advance(1)
         assert sorted(opened(rig)) == names
-
-    run(scenario())
+        rig.node("n2")
+        await advance(1)
+        assert {rig.place(name) for name in names} == {"n1", "n2"}
+        ungate(rig, *names)
+        await advance(10)
+    assert sorted(opened(rig)) == names
 
 
 @pytest.mark.parametrize(
@@ -98,21 +97,20 @@ async def test_pods_that_do_not_ask_or_that_others_hold_stay_behind_their_gates(
     assert not opened(rig)
 
 
-def test_gates_stay_while_the_queue_has_no_room_and_what_was_said_of_it_goes_with_them() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        rig.queue(make_queue("default", capability=SMALL))
-        names = too_big(rig)
-        with working(rig):
-            await advance(10)
-            assert not opened(rig)
-            assert [each["status"] for each in statuses(rig, "g-0")] == ["False"]
-            rig.queue(make_queue("default", capability=LARGE))
-            await advance(1)
-        assert sorted(opened(rig)) == names
-        assert statuses(rig, "g-0")[1:] == [{"type": PLACED_CONDITION, "$patch": "delete"}]
-
-    run(scenario())
+async def test_gates_stay_while_the_queue_has_no_room_and_what_was_said_of_it_goes_with_them() -> (
+    None
+):
+    rig = Rig()
+    rig.queue(make_queue("default", capability=SMALL))
+    names = too_big(rig)
+    with working(rig):
+        await advance(10)
+        assert not opened(rig)
+        assert [each["status"] for each in statuses(rig, "g-0")] == ["False"]
+        rig.queue(make_queue("default", capability=LARGE))
+        await advance(1)
+    assert sorted(opened(rig)) == names
+    assert statuses(rig, "g-0")[1:] == [{"type": PLACED_CONDITION, "$patch": "delete"}]
 
 
 async def test_a_pod_that_was_shown_gets_the_node_that_comes() -> None:

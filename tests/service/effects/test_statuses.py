@@ -16,7 +16,7 @@ from app.telemetry.metrics import REGISTRY
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import CONFLICT, FAILING, GONE, Rig, Told, working
 from tests.service.statuses import TOLD_S, conditions, full, phases, show, statuses, writer_of
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 
 def running(rig: Rig, *names: str) -> None:
@@ -164,43 +164,41 @@ async def test_a_running_gang_that_cannot_replace_a_member_is_unknown() -> None:
     assert conditions(rig, "g")["Unschedulable"][0] == "True"
 
 
-def test_a_running_gang_that_lost_a_member_is_unknown_while_room_is_kept_for_the_next() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        running(rig, "g-0", "g-1")
-        with working(rig):
-            await advance(1)
-            show(rig, "g")
-            rig.delete("g-1")
-            await advance(1)
-            show(rig, "g")
-            assert conditions(rig, "g")["Reserved"][0] == "True"
-            await advance(rig.limits.slot_s + TOLD_S)
-        assert phases(rig, "g") == ["Running", "Unknown"]
+async def test_a_running_gang_that_lost_a_member_is_unknown_while_room_is_kept_for_the_next() -> (
+    None
+):
+    rig = Rig()
+    running(rig, "g-0", "g-1")
+    with working(rig):
+        await advance(1)
+        show(rig, "g")
+        rig.delete("g-1")
+        await advance(1)
+        show(rig, "g")
+        assert conditions(rig, "g")["Reserved"][0] == "True"
+        await advance(rig.limits.slot_s + TOLD_S)
+    assert phases(rig, "g") == ["Running", "Unknown"]
 
-    run(scenario())
 
-
-def test_a_running_gang_stays_what_it_is_when_the_member_it_lost_is_made_anew_at_once() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        running(rig, "g-0", "g-1")
-        with working(rig):
-            await advance(1)
-            show(rig, "g")
-            rig.delete("g-1")
-            await advance(status_module.REPLACED_S / 2)
-            rig.pod("g-2", group="g")
-            await advance(1)
-            assert rig.place("g-2") == "n1"
-            call = rig.bind("g-2")
-            await settle()
-            assert call.answer == ""
-            rig.show_bindings()
-            await advance(status_module.SETTLING_S + 1)
-        assert phases(rig, "g") == ["Running"]
-
-    run(scenario())
+async def test_a_running_gang_stays_what_it_is_when_the_member_it_lost_is_made_anew_at_once() -> (
+    None
+):
+    rig = Rig()
+    running(rig, "g-0", "g-1")
+    with working(rig):
+        await advance(1)
+        show(rig, "g")
+        rig.delete("g-1")
+        await advance(status_module.REPLACED_S / 2)
+        rig.pod("g-2", group="g")
+        await advance(1)
+        assert rig.place("g-2") == "n1"
+        call = rig.bind("g-2")
+        await settle()
+        assert call.answer == ""
+        rig.show_bindings()
+        await advance(status_module.SETTLING_S + 1)
+    assert phases(rig, "g") == ["Running"]
 
 
 async def test_a_gang_that_is_unknown_stays_so_until_the_next_member_is_on_a_node() -> None:
@@ -244,19 +242,18 @@ async def test_a_gang_with_a_finished_member_that_loses_another_lacks_it_and_no_
     assert not [event for event in rig.api.events if "used up" in event.message]
 
 
-def test_a_gang_that_waits_for_something_else_says_so_though_only_others_have_changed() -> None:
-    async def scenario() -> None:
-        rig = short_of_one()
-        with working(rig):
-            await advance(1)
-            show(rig, "g")
-            assert conditions(rig, "g")["Reserved"][:2] == ("False", "QueueRoom")
-            await advance(2 * status_module.TEXT_EVERY_S)
-            rig.node("n2", "n3", cpu=500)
-            await advance(status_module.TEXT_EVERY_S + status_module.SETTLING_S)
-        assert conditions(rig, "g")["Reserved"][:2] == ("False", "NotEnoughResources")
-
-    run(scenario())
+async def test_a_gang_that_waits_for_something_else_says_so_though_only_others_have_changed() -> (
+    None
+):
+    rig = short_of_one()
+    with working(rig):
+        await advance(1)
+        show(rig, "g")
+        assert conditions(rig, "g")["Reserved"][:2] == ("False", "QueueRoom")
+        await advance(2 * status_module.TEXT_EVERY_S)
+        rig.node("n2", "n3", cpu=500)
+        await advance(status_module.TEXT_EVERY_S + status_module.SETTLING_S)
+    assert conditions(rig, "g")["Reserved"][:2] == ("False", "NotEnoughResources")
 
 
 async def test_a_gang_with_a_failed_member_lacks_it_and_no_share_of_its_queue() -> None:

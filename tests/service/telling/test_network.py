@@ -12,7 +12,7 @@ from app.service.telling.explanations import explain_group
 from tests.builders import make_amounts
 from tests.service.rig import Rig
 from tests.service.statuses import writer_of
-from tests.service.virtual_time import clock, run
+from tests.service.virtual_time import clock
 from tests.topology import SOFT, hard, racks, zone
 
 GPU = "nvidia.com/gpu"
@@ -58,28 +58,27 @@ def told(rig: Rig) -> tuple[str, str]:
     return story.summary, story.network
 
 
-def test_a_gang_that_no_rack_takes_is_told_the_best_one_what_it_lacks_and_who_holds_it() -> None:
-    async def scenario() -> None:
-        rig = network()
-        taken(rig, "n0", 5, group="big")
-        taken(rig, "n1", 2, group="small")
-        taken(rig, "n2", 8)
-        taken(rig, "n3", 4, scheduler="other")
-        gang(rig, hard(1), count=12, gpus=1)
-        await rig.cycle()
-        assert told(rig)[0] == (
-            "group default/g: no domain of tier <= 1 has room for 12 pods of "
-            "cpu 1, nvidia.com/gpu 1; a lacks nvidia.com/gpu 3; "
-            "held by default/big (nvidia.com/gpu 5), default/small (nvidia.com/gpu 2)"
-        )
-        taken(rig, "n0", 3, group="more")
-        await rig.cycle()
-        assert (
-            "a lacks nvidia.com/gpu 6; held by default/big (nvidia.com/gpu 5), default/more"
-            in (told(rig)[0])
-        )
-
-    run(scenario())
+async def test_a_gang_that_no_rack_takes_is_told_the_best_one_what_it_lacks_and_who_holds_it() -> (
+    None
+):
+    rig = network()
+    taken(rig, "n0", 5, group="big")
+    taken(rig, "n1", 2, group="small")
+    taken(rig, "n2", 8)
+    taken(rig, "n3", 4, scheduler="other")
+    gang(rig, hard(1), count=12, gpus=1)
+    await rig.cycle()
+    assert told(rig)[0] == (
+        "group default/g: no domain of tier <= 1 has room for 12 pods of "
+        "cpu 1, nvidia.com/gpu 1; a lacks nvidia.com/gpu 3; "
+        "held by default/big (nvidia.com/gpu 5), default/small (nvidia.com/gpu 2)"
+    )
+    taken(rig, "n0", 3, group="more")
+    await rig.cycle()
+    assert (
+        "a lacks nvidia.com/gpu 6; held by default/big (nvidia.com/gpu 5), default/more"
+        in (told(rig)[0])
+    )
 
 
 async def test_pods_of_others_are_named_and_what_the_gang_itself_holds_is_not() -> None:
