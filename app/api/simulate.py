@@ -1,7 +1,7 @@
 """What if: a question about a cluster that is not, answered by the planner; nothing is written."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from app.model.ids import GroupKey, NodeName
 from app.model.reason import Refusal
 from app.service.configuration import policies_of
 from app.service.cycle.simulations import Answer, Question
+from app.service.telling.etas import EtaTeller, GroupEta
 from app.wire.errors import DecodeError
 from app.wire.go_yaml import MOST_VALUES
 from app.wire.kubernetes_yaml import NotObjects, documents
@@ -87,7 +88,8 @@ class GroupFate:
     """What would become of a group; ``before``: what becomes of it without the change, or empty.
 
     ``text`` is the ``reason`` in a sentence; of a group that runs it is about the members beyond
-    its minimum. ``action`` is the one that would evict the ``victims``.
+    its minimum. ``action`` is the one that would evict the ``victims``. ``eta`` tells of a group
+    that is asked about, or loses pods, and would wait, when it would start.
     """
 
     group: str
@@ -100,6 +102,7 @@ class GroupFate:
     text: str
     action: str
     victims: tuple[VictimToBe, ...]
+    eta: GroupEta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,7 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
     """``/simulate``."""
     router = APIRouter()
     texts = Turns("texts", most=_MOST_TEXTS)
+    teller = EtaTeller(services.cache, services.planning.etas, services.reasons)
 
     @router.post("/simulate", tags=["ask"], responses=_REFUSALS | {200: {"model": Simulation}})
     async def simulate(request: Request) -> Response:
@@ -149,8 +153,15 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
         found = _imagined(said, services.cache, now=services.planning.simulations.clock())
         question = _question(said, found, services.cache)
         with refusing():
-            answer = await services.planning.simulations.ask(question)
-        told = _told(answer, found.warnings)
+            answer, etas = await services.planning.etas.simulate(question)
+
+        def eta(fate: Fate) -> GroupEta | None:
+            if fate.outcome is not Outcome.WAITS:
+                return None
+            group, known = answer.groups[fate.gang.key], etas.get(fate.gang.key)
+            return teller.foretell(group, known, fate.refusal, own=viewer.namespace)
+
+        told = _told(answer, found.warnings, eta)
         if viewer.namespace is not None:
             told = _of_tenant(told, viewer.namespace)
         return json_for(viewer, told, namespaces=services.cache.namespaces)
@@ -211,16 +222,19 @@ def _question(said: SimulationQuestion, found: Imagining, cache: ClusterCache) -
     return Question(found.groups, queues, gone, policies)
 
 
-def _told(answer: Answer, warnings: Iterable[str]) -> Simulation:
+def _told(
+    answer: Answer, warnings: Iterable[str], eta: Callable[[Fate], GroupEta | None]
+) -> Simulation:
     before, after = answer.before.fates, answer.after
 
     def fates(keys: Iterable[GroupKey]) -> tuple[GroupFate, ...]:
-        return tuple(_fate(after.fates[key], before) for key in keys if key in after.fates)
+        found = (after.fates[key] for key in keys if key in after.fates)
+        return tuple(_fate(fate, before, eta=eta(fate)) for fate in found)
 
     asked, displaced = fates(answer.asked), fates(answer.displaced)
     told = {*answer.asked, *answer.displaced}
-    others = fates(
-        key
+    others = tuple(
+        _fate(fate, before)
         for key, fate in after.fates.items()
         if key not in told and (key not in before or before[key].outcome is not fate.outcome)
     )
@@ -239,7 +253,7 @@ def _given_up(after: Simulated) -> tuple[VictimToBe, ...]:
     return tuple(_victim(pod) for plan in after.evictions for pod in plan.victims)
 
 
-def _fate(fate: Fate, before: Mapping[GroupKey, Fate]) -> GroupFate:
+def _fate(fate: Fate, before: Mapping[GroupKey, Fate], *, eta: GroupEta | None = None) -> GroupFate:
     gang, eviction = fate.gang, fate.eviction
     known = before.get(gang.key)
     return GroupFate(
@@ -260,6 +274,7 @@ def _fate(fate: Fate, before: Mapping[GroupKey, Fate]) -> GroupFate:
         text=describe(fate.refusal) if fate.refusal is not None else "",
         action=eviction.action.value if eviction is not None else "",
         victims=tuple(map(_victim, eviction.victims)) if eviction is not None else (),
+        eta=eta,
     )
 
 

@@ -110,6 +110,8 @@ def _told(fate: Answer, *, of: str = "") -> Iterator[str]:
     if fate["text"]:
         beyond = "  Beyond the minimum: " if fate["outcome"] in ("runs", "evicts") else "  "
         yield f"{beyond}{fate['text']}"
+    if fate.get("eta"):
+        yield f"  {fate['eta']['text']}"
     if fate["victims"]:
         yield f"  {fate['action']} evicts {_count(fate['victims'], 'pod')}:"
         yield from _victims(fate["victims"])

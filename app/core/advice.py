@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from app.core.device_changes import device_changes
+from app.core.plugins.resourcequota import exceeded, without_pods_of
 from app.core.simulation import NO_CHANGE, ClusterChange
 from app.kit.quantities import amount_text
 from app.model.amounts import PODS, amounts
+from app.model.device_families import DeviceSetting
 from app.model.gang import Gang, Task
 from app.model.ids import NO_NODE, ROOT_QUEUE, QueueName
 from app.model.reason import Cause, Refusal, Shortfall
@@ -24,6 +27,11 @@ from app.model.topology import TopologyMode
 
 MOST_QUEUES = 16
 """Other queues that are tried at most."""
+MOST_ENDING = 3
+"""Groups whose end is tried at most."""
+_ABOUT_NODES = frozenset(
+    {Cause.DEVICES, Cause.NO_NODE_FITS, Cause.NOT_ENOUGH_RESOURCES, Cause.NO_DOMAIN}
+)
 _OF_STATE = "node.kubernetes.io/"
 
 
@@ -38,6 +46,8 @@ class ChangeKind(StrEnum):
     SELECTOR = "fewerNodeRules"
     NODES = "uncordon"
     TOLERATION = "toleration"
+    DEVICES = "fewerDeviceRules"
+    END = "endOfAnother"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +60,19 @@ class SingleChange:
     of_cluster: ClusterChange = NO_CHANGE
 
 
-def candidates(snapshot: Snapshot, gang: Gang, refusal: Refusal) -> Iterator[SingleChange]:
-    """Changes to be tried for ``gang``, which waits because of ``refusal``."""
+def candidates(
+    snapshot: Snapshot, gang: Gang, refusal: Refusal, devices: DeviceSetting
+) -> Iterator[SingleChange]:
+    """Changes to be tried for ``gang``, which waits because of ``refusal``.
+
+    ``snapshot`` tells what runs where the refusal is by a ResourceQuota. ``devices`` says which
+    devices count.
+    """
     yield from _fewer_of_a_role(gang, refusal)
     yield from _higher_limits(snapshot, gang, refusal)
     yield from _larger_quotas(snapshot, gang, refusal)
+    yield from _freed_quotas(snapshot, gang, refusal)
+    yield from _other_devices(snapshot, gang, refusal, devices)
     yield from _uncordoned(snapshot, gang)
     yield from _higher_tiers(snapshot, gang)
     yield from _tolerations(snapshot, gang)
@@ -111,17 +129,55 @@ def _fewer_of_a_role(gang: Gang, refusal: Refusal) -> Iterator[SingleChange]:
 
 
 def _larger_quotas(snapshot: Snapshot, gang: Gang, refusal: Refusal) -> Iterator[SingleChange]:
-    """The ResourceQuotas of its namespace, raised by what is lacking."""
-    if refusal.cause is not Cause.NAMESPACE_QUOTA:
+    """The ResourceQuotas of its namespace that refuse it, raised by what is lacking."""
+    over = exceeded(snapshot, gang) if refusal.cause is Cause.NAMESPACE_QUOTA else []
+    larger, texts = [], []
+    for quota, lines in over:
+        raised = {each.line.resource: each.line.hard + each.more for each in lines}
+        told = ", ".join(f"{n} {amount_text(n, most)}" for n, most in sorted(raised.items()))
+        larger.append(replace(quota, hard=amounts({**dict(quota.hard), **raised})))
+        texts.append(f"the ResourceQuota {quota.name} of namespace {gang.namespace} to {told}")
+    if larger:
+        change = ClusterChange(quotas=tuple(larger))
+        yield SingleChange(ChangeKind.LIMIT, f"raise {' and '.join(texts)}", gang, change)
+
+
+def _freed_quotas(snapshot: Snapshot, gang: Gang, refusal: Refusal) -> Iterator[SingleChange]:
+    """The end of a group that has enough of the ResourceQuotas, those that have least first."""
+    over = exceeded(snapshot, gang) if refusal.cause is Cause.NAMESPACE_QUOTA else []
+    if not over:
         return
-    lacking = {lack.resource: lack.asked - lack.free for lack in refusal.shortfalls}
-    for quota in snapshot.quotas:
-        raised = {n: most + lacking[n] for n, most in quota.hard if lacking.get(n, 0) > 0}
-        if quota.namespace == gang.namespace and raised:
-            told = ", ".join(f"{n} {amount_text(n, most)}" for n, most in sorted(raised.items()))
-            text = f"raise the ResourceQuota {quota.name} of namespace {gang.namespace} to {told}"
-            larger = replace(quota, hard=amounts({**dict(quota.hard), **raised}))
-            yield SingleChange(ChangeKind.LIMIT, text, gang, ClusterChange(quotas=(larger,)))
+    quota, lines = over[0]
+    resource = lines[0].line.resource
+    used = dict(quota.used).get(resource, 0)
+    enough: list[tuple[int, str, ClusterChange, str]] = []
+    for other in snapshot.gangs.values():
+        if other.namespace != gang.namespace or other.key == gang.key:
+            continue
+        change = ClusterChange(
+            quotas=without_pods_of(snapshot, other), ended=frozenset({other.key})
+        )
+        left = next(each for each in change.quotas if each.name == quota.name)
+        held = used - dict(left.used).get(resource, 0)
+        if held >= lines[0].more:
+            enough.append((held, other.key, change, other.called))
+    for held, _, change, called in sorted(enough, key=lambda each: each[:2])[:MOST_ENDING]:
+        has = f"{resource} {amount_text(resource, held)} of the ResourceQuota {quota.name}"
+        yield SingleChange(
+            ChangeKind.END, f"wait for the end of {called}, which has {has}", gang, change
+        )
+
+
+def _other_devices(
+    snapshot: Snapshot, gang: Gang, refusal: Refusal, setting: DeviceSetting
+) -> Iterator[SingleChange]:
+    """Less of the devices that its pods share, or other ones."""
+    if refusal.cause not in _ABOUT_NODES:
+        return
+    for change in device_changes(snapshot, gang, setting):
+        kind = ChangeKind.SMALLER if change.smaller else ChangeKind.DEVICES
+        made = with_shapes(gang, change.changed, snapshot.axis)
+        yield SingleChange(kind, change.text, made)
 
 
 def _uncordoned(snapshot: Snapshot, gang: Gang) -> Iterator[SingleChange]:

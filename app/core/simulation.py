@@ -4,7 +4,7 @@ The answer is that of one full cycle on a snapshot in which something is otherwi
 that plans. What the next cycles would bring, when other pods end, is not foretold.
 """
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -13,11 +13,13 @@ import numpy as np
 
 from app.core.planner import plan_around_faults
 from app.core.policy import Policies
+from app.core.sums import part_of, without_part
 from app.model.eviction import EvictionPlan, PipelinedPlace
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, QueueName
 from app.model.plan import Placement, Plan
 from app.model.reason import Refusal
+from app.model.resources import Mask
 from app.model.running import Protection, Running
 from app.model.snapshot import NodeTable, Snapshot
 from app.model.workload import Queue, Quota
@@ -42,13 +44,14 @@ class Outcome(StrEnum):
 class ClusterChange:
     """What is otherwise: these ``queues`` and ``quotas`` as they would be, and these nodes.
 
-    Nodes are ``gone``, or ``uncordoned``.
+    Nodes are ``gone``, or ``uncordoned``. Groups have ``ended``: their pods are gone.
     """
 
     queues: Mapping[QueueName, Queue] = field(default_factory=dict)
     quotas: tuple[Quota, ...] = ()
     gone: frozenset[NodeName] = frozenset()
     uncordoned: frozenset[NodeName] = frozenset()
+    ended: frozenset[GroupKey] = frozenset()
 
 
 NO_CHANGE: Final = ClusterChange()
@@ -95,7 +98,10 @@ def simulate_steps(
 
 
 def changed(snapshot: Snapshot, change: ClusterChange) -> Snapshot:
-    """``snapshot`` with the change; pods of nodes that are gone are nowhere then."""
+    """``snapshot`` with the change; pods of nodes that are gone are nowhere then.
+
+    It has to tell what runs where groups have ended. Devices and volumes of these stay taken.
+    """
     made = snapshot
     if change.queues:
         made = replace(made, queues={**made.queues, **change.queues})
@@ -105,6 +111,8 @@ def changed(snapshot: Snapshot, change: ClusterChange) -> Snapshot:
         made = replace(made, quotas=(*others, *change.quotas))
     if change.uncordoned:
         made = replace(made, table=_uncordoned(made.table, change.uncordoned))
+    if change.ended:
+        made = _without_groups(made, change.ended)
     return _without_nodes(made, change.gone) if change.gone else made
 
 
@@ -119,6 +127,39 @@ def _uncordoned(table: NodeTable, names: Collection[NodeName]) -> NodeTable:
         total=table.total + table.allocatable[rows].sum(axis=0),
         cordoned=tuple(row for row in table.cordoned if row not in rows),
         generation=_NO_GENERATION,
+    )
+
+
+def _without_groups(snapshot: Snapshot, ended: Collection[GroupKey]) -> Snapshot:
+    running = snapshot.running
+    used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
+    gone = np.array([key in ended for key in running.gangs], dtype=np.bool_)
+    for at in np.flatnonzero(gone & (running.nodes < len(used))):
+        used[running.nodes[at]] -= running.requests[at]
+        if running.releasing[at]:
+            releasing[running.nodes[at]] -= running.requests[at]
+    usage = dict(snapshot.usage)
+    for key in ended:
+        queue, part = part_of(snapshot.gangs[key])
+        usage[queue] = without_part(usage[queue], part)
+
+    def left(gangs: Iterable[Gang]) -> tuple[Gang, ...]:
+        return tuple(gang for gang in gangs if gang.key not in ended)
+
+    return replace(
+        snapshot,
+        used=used,
+        releasing=releasing,
+        gangs={key: gang for key, gang in snapshot.gangs.items() if key not in ended},
+        pending=left(snapshot.pending),
+        awaited=left(snapshot.awaited),
+        torn=left(snapshot.torn),
+        shown=left(snapshot.shown),
+        affine=left(snapshot.affine),
+        usage=usage,
+        places={key: places for key, places in snapshot.places.items() if key not in ended},
+        collected=tuple(each for each in snapshot.collected if each.gang not in ended),
+        running=_ending(running, gone),
     )
 
 
@@ -157,8 +198,12 @@ def _without(table: NodeTable, rows: Collection[int]) -> NodeTable:
 
 def _leaving(running: Running, rows: Collection[int]) -> Running:
     """The pods of these nodes are no victims."""
-    there = np.isin(running.nodes, list(rows))
-    protected = np.where(there & (running.protected == 0), Protection.ENDING, running.protected)
+    return _ending(running, np.isin(running.nodes, list(rows)))
+
+
+def _ending(running: Running, pods: Mask) -> Running:
+    """The pods of a mask of shape ``(P,)`` are no victims."""
+    protected = np.where(pods & (running.protected == 0), Protection.ENDING, running.protected)
     return replace(running, protected=protected.astype(np.int8))
 
 

@@ -251,7 +251,7 @@ class DeviceSetting:
 
 # --- annotations by which pods choose -------------------------------------------------------------
 
-_USE_TYPES = "nvidia.com/use-gputype"
+USE_TYPES: Final = "nvidia.com/use-gputype"
 _NOUSE_TYPES = "nvidia.com/nouse-gputype"
 _USE_IDS = "volcano.sh/vgpu-use-gpuuuid"
 _NOUSE_IDS = "volcano.sh/vgpu-nouse-gpuuuid"
@@ -261,7 +261,7 @@ _SPREAD = "spread"
 _CHIP_MODE = "huawei.com/vnpu-mode"
 
 CHOOSING: Final = frozenset(
-    {_USE_TYPES, _NOUSE_TYPES, _USE_IDS, _NOUSE_IDS, _MODE, _GROUP_POLICY, _CHIP_MODE}
+    {USE_TYPES, _NOUSE_TYPES, _USE_IDS, _NOUSE_IDS, _MODE, _GROUP_POLICY, _CHIP_MODE}
 )
 
 
@@ -311,7 +311,7 @@ def need_of(family: Family, asked: DeviceAsk, share: GpuShare | None = None) -> 
         family.name,
         tuple(asks),
         Wanted(
-            types=tuple(word.upper() for word in _words(said.get(_USE_TYPES, ""))),
+            types=tuple(word.upper() for word in _words(said.get(USE_TYPES, ""))),
             not_types=tuple(word.upper() for word in _words(said.get(_NOUSE_TYPES, ""))),
             ids=_words(said.get(_USE_IDS, "")),
             not_ids=_words(said.get(_NOUSE_IDS, "")),

@@ -18,6 +18,7 @@ from app.api.body import MAX_QUESTION
 from app.api.simulate import Simulation
 from app.model.ids import NodeName
 from app.model.workload import Namespace, PriorityClass
+from app.service.cycle.eta import etas
 from tests.api.stand import Stand, stand
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.scale import examples
@@ -121,6 +122,70 @@ async def test_a_job_that_is_too_large_for_now_waits_and_says_what_it_lacks() ->
     [fate] = found["asked"]
     assert fate["places"] == []
     assert "cpu" in fate["text"]
+
+
+def running(rig: Rig, name: str, *, seconds: str = "", **pods: int) -> None:
+    """A gang with a pod of so many cores on each of these nodes; it says how long it runs."""
+    said = {"pumice.sh/run-time": seconds} if seconds else {}
+    rig.group(name, minimum=1, annotations=said)
+    for node, cores in pods.items():
+        shape = make_shape(cpu=1000 * cores)
+        rig.pod(f"{name}-{node}", group=name, node=NodeName(node), phase="Running", shape=shape)
+
+
+async def test_of_a_job_that_would_wait_it_is_told_when_it_would_start() -> None:
+    rig = cluster(nodes=1)
+    running(rig, "train", seconds="20s", n0=3)
+    async with stand(rig) as at:
+        found = await asked(at, job())
+        assert (await asked(at, job(replicas=1, cpu="1")))["asked"][0]["eta"] is None
+    [fate] = found["asked"]
+    eta = fate["eta"]
+    assert (fate["outcome"], eta["outcome"], eta["job"]) == ("waits", "later", "default/j")
+    assert eta["p50"] == pytest.approx(eta["now"] + 20, abs=1)
+    assert eta["text"] == "It starts in 20s on n0, after the end of default/train."
+    assert not rig.planning.etas.answers.all()
+
+
+async def test_a_job_that_would_wait_for_an_end_that_is_not_known_is_told_so() -> None:
+    rig = cluster(nodes=1)
+    running(rig, "train", n0=3)
+    async with stand(rig) as at:
+        [fate] = (await asked(at, job()))["asked"]
+    assert fate["eta"]["outcome"] == "unknown"
+    assert fate["eta"]["text"].startswith("Unknown: no run time is known of default/train. ")
+    assert fate["eta"]["p50"] is None
+
+
+async def test_a_job_that_would_never_run_has_no_time_of_its_start() -> None:
+    async with stand(cluster()) as at:
+        [fate] = (await asked(at, job(replicas=1, cpu="5")))["asked"]
+    assert (fate["outcome"], fate["eta"]) == ("never", None)
+
+
+async def test_groups_that_lose_a_node_wait_for_room_on_those_that_are_left() -> None:
+    rig = cluster()
+    running(rig, "short", seconds="5s", n0=1, n1=1)
+    running(rig, "long", seconds="60s", n1=3)
+    running(rig, "moves", n0=3)
+    async with stand(rig) as at:
+        found = await asked(at, drain=["n0"])
+    [fate] = [each for each in found["displaced"] if each["group"] == "default/moves"]
+    assert fate["outcome"] == "waits"
+    assert fate["eta"]["nodes"] == ["n1"]
+    assert fate["eta"]["p50"] == pytest.approx(fate["eta"]["now"] + 60, abs=1)
+
+
+async def test_the_search_for_the_time_of_a_start_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(etas, "FORETOLD_S", -1.0)
+    rig = cluster(nodes=1)
+    running(rig, "train", seconds="20s", n0=3)
+    async with stand(rig) as at:
+        [fate] = (await asked(at, job()))["asked"]
+    assert fate["eta"]["outcome"] == "beyond"
+    assert "so far was looked" in fate["eta"]["text"]
 
 
 async def test_a_job_that_no_node_can_hold_never_runs() -> None:

@@ -26,6 +26,7 @@ from app.model.shape import (
 from app.model.workload import GroupPhase, QueueState, Quota
 from tests.api.stand import stand
 from tests.builders import GIB, make_amounts, make_queue, make_shape
+from tests.devices import NUMBER, asking, gpu_node, vgpu_shape
 from tests.service.rig import Rig
 from tests.topology import hard, racks, zone
 
@@ -137,6 +138,73 @@ def quota_used_up(rig: Rig) -> None:
     rig.see("resourcequotas", Quota("default", "q", make_amounts(**most), make_amounts(**used)))
     asked = make_amounts(cpu=2000)
     rig.group("g", minimum=1, min_resources=asked, phase=GroupPhase.PENDING)
+
+
+def two_quotas_used_up(rig: Rig) -> None:
+    """Two quotas of the namespace refuse it, one of them by far more than it asks for."""
+    nodes(rig)
+    rig.parts.configuration.load(QUOTA)
+    for name, limit, used in (("q", 3000, 2000), ("r", 1000, 6000)):
+        most, taken = make_amounts(cpu=limit), make_amounts(cpu=used)
+        rig.see("resourcequotas", Quota("default", name, most, taken))
+    rig.group("g", minimum=1, min_resources=make_amounts(cpu=2000), phase=GroupPhase.PENDING)
+
+
+def quota_held_by_another(rig: Rig) -> None:
+    quota_used_up(rig)
+    rig.group("other", minimum=1, phase=GroupPhase.RUNNING)
+    busy(rig, "n0", cpu=2000, group="other")
+
+
+def gpus(rig: Rig, free: int, *, count: int = 1, cores: int = 0, nodes: int = 1) -> None:
+    """Nodes with GPUs, of each of which so many GiB are free and so many cores taken."""
+    rig.parts.configuration.load(DEVICES)
+    rig.cache.set_device_setting(rig.parts.configuration.devices)
+    for at in range(nodes):
+        ids = [f"GPU-{at}-{number}" for number in range(count)]
+        rig.see("nodes", gpu_node(f"n{at}", *ids))
+        if free < 32:
+            for number, id_ in enumerate(ids):
+                busy(
+                    rig,
+                    f"n{at}",
+                    shape=vgpu_shape(32 - free, cores=cores),
+                    annotations={
+                        "volcano.sh/vgpu-ids-new": f"{id_},NVIDIA,{(32 - free) * 1024},{cores}:"
+                    },
+                    started=float(number),
+                )
+
+
+def gpu_memory_short(rig: Rig) -> None:
+    gpus(rig, 4, count=3)
+    rig.gang("g", size=3, shape=vgpu_shape(8))
+
+
+def gpu_memory_short_of_whole(rig: Rig) -> None:
+    """It names no memory, so it asks for all of it."""
+    gpus(rig, 8)
+    rig.gang("g", size=2, shape=make_shape(devices=asking({NUMBER: 1})))
+
+
+def gpu_cores_short(rig: Rig) -> None:
+    gpus(rig, 16, cores=70)
+    rig.gang("g", size=1, shape=vgpu_shape(4, cores=50))
+
+
+def too_many_gpus_per_pod(rig: Rig) -> None:
+    gpus(rig, 32, count=2, nodes=2)
+    rig.gang("g", size=2, shape=vgpu_shape(8, count=4))
+
+
+def gpus_of_another_type(rig: Rig) -> None:
+    gpus(rig, 32)
+    rig.gang("g", size=1, shape=vgpu_shape(8, types="A100"))
+
+
+def gpus_spread(rig: Rig) -> None:
+    gpus(rig, 32)
+    rig.gang("g", size=2, shape=vgpu_shape(8, policy="spread"))
 
 
 def tainted(rig: Rig) -> None:
@@ -288,6 +356,15 @@ tiers:
   - name: predicates
   - name: resourcequota
 """
+DEVICES = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: deviceshare
+    arguments: {deviceshare.VGPUEnable: true}
+"""
 
 
 def case(made: Made, says: str, *advised: str, never: bool = False) -> Stuck:
@@ -306,6 +383,14 @@ CASES = (
     case(queue_missing, "queue none", "otherQueue"),
     case(queue_closed, "queue shut", "otherQueue"),
     case(quota_used_up, "resource quota of namespace default", "higherLimit"),
+    case(two_quotas_used_up, "resource quota of namespace default", "higherLimit", never=True),
+    case(quota_held_by_another, "resource quota", "higherLimit", "endOfAnother"),
+    case(gpu_memory_short, "8 GiB asked of a GPU; 3 GPUs have 4 GiB free", "smallerRequest"),
+    case(gpu_memory_short_of_whole, "GPU", "smallerRequest"),
+    case(gpu_cores_short, "50 cores asked of a GPU; at most 30 are free", "smallerRequest"),
+    case(too_many_gpus_per_pod, "4 GPUs asked", "smallerRequest"),
+    case(gpus_of_another_type, "no GPU is of a type", "fewerDeviceRules"),
+    case(gpus_spread, "no GPU", "fewerMembers", "fewerDeviceRules"),
     case(tainted, "taint {team: red}", "toleration", never=True),
     case(cordoned, "unschedulable", "uncordon"),
     case(not_ready, "not ready"),

@@ -73,6 +73,13 @@ def test_the_exit_code_tells_the_outcome(
     assert json.loads(body)["manifests"] == [job("j")]
 
 
+def test_the_time_of_the_start_is_told_after_the_reason(stand: Stand, manifest: str) -> None:
+    told = fate("waits", text="cpu: asked 4", eta={"text": "It starts in 20s on n0."})
+    with answering(answer(outcome="waits", asked=[told])) as (url, _):
+        done = stand.run("simulate", "-f", manifest, "--extender-url", url)
+    assert done.out.splitlines()[1:] == ["  cpu: asked 4", "  It starts in 20s on n0."]
+
+
 def test_places_and_victims_are_told_with_counts(stand: Stand, manifest: str) -> None:
     places = [{"pod": f"default/j-{n}", "role": "w", "node": "n1"} for n in range(3)]
     told = fate("evicts", places=places, victims=[VICTIM], action="preempt")

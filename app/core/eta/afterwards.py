@@ -70,6 +70,15 @@ def holdings_steps(
     return {key: tuple(held) for key, held in found.items()}
 
 
+def without_pods_of_nodes(snapshot: Snapshot, gone: Collection[NodeName]) -> Snapshot:
+    """``snapshot``, in which these nodes are gone, without the pods that ran there."""
+    if not gone:
+        return snapshot
+    rows = [snapshot.table.index[name] for name in sorted(gone)]
+    running = snapshot.running
+    return replace(snapshot, running=only(running, ~np.isin(running.nodes, rows)))
+
+
 class Afterwards:
     """The cluster of ``snapshot`` as it changes; ``holdings`` are those of its gangs."""
 

@@ -13,15 +13,16 @@ member is taken for an equal part of that.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.core.shares import limits
 from app.kit.quantities import amount_text
-from app.model.amounts import LIMITS, REQUESTS
+from app.model.amounts import LIMITS, REQUESTS, amounts
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 from app.model.reason import Cause, Refusal, Shortfall
@@ -40,6 +41,19 @@ class Limit:
     position: int
     hard: int
     used: int
+
+
+class Over(NamedTuple):
+    """A group would exceed ``line`` of a quota: it asks for ``asked``, and ``used`` is taken."""
+
+    line: Limit
+    asked: int
+    used: int
+
+    @property
+    def more(self) -> int:
+        """By how much the line is exceeded."""
+        return self.asked + self.used - self.line.hard
 
 
 @dataclass(slots=True, eq=False)
@@ -71,10 +85,11 @@ def _open(session: Session) -> Hooks:
         asked = _uncreated(gang, axis) if gang.namespace in by_namespace else None
         if asked is None:
             return PERMIT
-        for quota in by_namespace[gang.namespace]:
-            refusal = _check(quota, asked, taken=taken()[gang.namespace], gang=gang)
-            if refusal is not None:
-                return Ballot(Vote.REJECT, refusal)
+        of_namespace = taken()[gang.namespace]
+        found = (_over(quota, asked, of_namespace) for quota in by_namespace[gang.namespace])
+        refusing = [over for over in found if over]
+        if refusing:
+            return Ballot(Vote.REJECT, _refusal(_firmest(refusing), gang))
         return PERMIT
 
     def enqueued(gang: Gang) -> None:
@@ -148,17 +163,25 @@ def _quota_limits(
     return found
 
 
-def _check(quota: tuple[Limit, ...], asked: Vector, *, taken: Taken, gang: Gang) -> Refusal | None:
-    """The lines of ``quota`` that ``asked`` would exceed, as a refusal."""
-    over: list[tuple[Limit, int, int]] = []
+def _over(quota: Iterable[Limit], asked: Vector, taken: Taken) -> list[Over]:
+    """The lines of a quota that ``asked`` would exceed."""
+    over: list[Over] = []
     for line in quota:
         want = int(asked[line.position])
         used = max(line.used, int(taken.by_pods[line.position]))
         used += int(taken.reserved[line.position])
         if want > 0 and want + used > line.hard:
-            over.append((line, want, used))
-    if not over:
-        return None
+            over.append(Over(line, want, used))
+    return over
+
+
+def _firmest(refusing: Sequence[Sequence[Over]]) -> Sequence[Over]:
+    """The lines of the first quota that never has room for as much, else of the first one."""
+    never = (over for over in refusing if any(each.asked > each.line.hard for each in over))
+    return next(never, refusing[0])
+
+
+def _refusal(over: Sequence[Over], gang: Gang) -> Refusal:
     return Refusal(
         cause=Cause.NAMESPACE_QUOTA,
         where=gang.namespace,
@@ -171,6 +194,35 @@ def _check(quota: tuple[Limit, ...], asked: Vector, *, taken: Taken, gang: Gang)
         f"used: {_listed((line.resource, line.used) for line, _, _ in over)}, "
         f"limited: {_listed((line.resource, line.hard) for line, _, _ in over)}",
     )
+
+
+def exceeded(snapshot: Snapshot, gang: Gang) -> list[tuple[Quota, list[Over]]]:
+    """The ResourceQuotas that keep ``gang`` from being admitted now, each with its lines."""
+    quotas = [each for each in snapshot.quotas if each.namespace == gang.namespace]
+    axis = snapshot.axis.covering(_lines_of_limits(quotas))
+    asked = _uncreated(gang, axis)
+    if asked is None:
+        return []
+    taken = _taken(snapshot, {gang.namespace}, axis)[gang.namespace]
+    each = (
+        (quota, _over(_lines(quota, axis), asked, taken)) for quota in quotas if not quota.scoped
+    )
+    return [(quota, over) for quota, over in each if over]
+
+
+def without_pods_of(snapshot: Snapshot, gang: Gang) -> tuple[Quota, ...]:
+    """The ResourceQuotas of its namespace as they are once the pods of ``gang`` are gone."""
+    quotas = [each for each in snapshot.quotas if each.namespace == gang.namespace]
+    axis = snapshot.axis.covering(_lines_of_limits(quotas))
+    gone = _created(gang, axis)
+    found: list[Quota] = []
+    for quota in quotas:
+        less = {
+            line.resource: max(line.used - int(gone[line.position]), 0)
+            for line in _lines(quota, axis)
+        }
+        found.append(replace(quota, used=amounts({**dict(quota.used), **less})))
+    return tuple(found)
 
 
 def _lines(quota: Quota, axis: ResourceAxis) -> tuple[Limit, ...]:

@@ -4,7 +4,7 @@ Candidates come from :mod:`app.core.advice`. A change is told only if a whole cy
 with all that waits besides, gives the gang its minimum at once and without evictions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,6 @@ from app.core.simulation import Outcome, simulate_steps
 from app.model.gang import Gang
 from app.model.ids import GroupKey
 from app.model.reason import MEMBERS_MISSING, Cause, Refusal
-from app.model.snapshot import Snapshot
 from app.service.cycle.simulations import Simulations
 from app.service.cycle.snapshot_token import SnapshotToken
 
@@ -100,7 +99,7 @@ async def advise(simulations: Simulations, key: GroupKey, refusal: Refusal) -> A
     """
     async with simulations.turn():
         now = simulations.clock()
-        token = simulations.input.token(now)
+        token = simulations.input.token(now, running=refusal.cause is Cause.NAMESPACE_QUOTA)
         snapshot = token.snapshot
         gang = snapshot.gangs.get(key)
         if gang is None:
@@ -111,7 +110,8 @@ async def advise(simulations: Simulations, key: GroupKey, refusal: Refusal) -> A
         fewer = await trying.fewer(gang, refusal)
         if fewer is not None:
             found.append(Helping(fewer.kind, fewer.text))
-        for change in _unlike(snapshot, gang, refusal):
+        devices = simulations.configuration.devices
+        for change in _unlike(candidates(snapshot, gang, refusal, devices)):
             if len(found) >= ENOUGH or not trying.has_time():
                 break
             if await trying.helps(change):
@@ -119,10 +119,10 @@ async def advise(simulations: Simulations, key: GroupKey, refusal: Refusal) -> A
         return Advice(tuple(found), trying.tried, trying.complete)
 
 
-def _unlike(snapshot: Snapshot, gang: Gang, refusal: Refusal) -> Iterator[SingleChange]:
+def _unlike(changes: Iterable[SingleChange]) -> Iterator[SingleChange]:
     """Candidates of which each is tried once."""
     seen: set[str] = set()
-    for change in candidates(snapshot, gang, refusal):
+    for change in changes:
         if change.text not in seen:
             seen.add(change.text)
             yield change

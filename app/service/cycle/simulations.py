@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.cache.cluster import ClusterCache
+from app.cache.gangs.groups import Group
 from app.cache.gangs.imagined import Imagined, imagine, on_axis, without_nodes
 from app.cache.gangs.views import ToVector
 from app.core.policy import Policies
@@ -18,6 +19,7 @@ from app.kit.turns import Turns
 from app.model.ids import GroupKey, NodeName, PodUid, QueueName
 from app.model.job import Template
 from app.model.pod import Pod
+from app.model.snapshot import Snapshot
 from app.model.workload import PodGroup, Queue
 from app.service.configuration import Configuration, evicting
 from app.service.cycle.planner_input import PlannerInput
@@ -59,13 +61,25 @@ class Answer:
     """What a cycle would do now, ``before`` the change and ``after`` it.
 
     ``asked`` are the groups that the question brings, ``displaced`` those that lose pods with the
-    nodes that are gone.
+    nodes that are gone; ``groups`` has all of them as they would be.
     """
 
     before: Simulated
     after: Simulated
     asked: tuple[GroupKey, ...]
     displaced: tuple[GroupKey, ...]
+    groups: Mapping[GroupKey, Group]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Otherwise:
+    """The cluster of a question: groups are in ``snapshot``, the ``change`` is to be made of it."""
+
+    snapshot: Snapshot
+    change: ClusterChange
+    policies: Policies
+    asked: Sequence[Imagined]
+    displaced: Sequence[Imagined]
 
 
 class UnknownNode(LookupError):
@@ -86,16 +100,8 @@ class Simulations:
     clock: Clock
     _turns: Turns = field(default_factory=lambda: Turns("questions", most=MOST_WAITING))
 
-    async def ask(self, question: Question) -> Answer:
-        """What would happen.
-
-        Raises `UnknownResource`, `TooMany`, and `UnknownNode` for a node that is not there.
-        """
-        async with self.turn():
-            return await self._answer(question)
-
     async def fate_of(self, group: NewGroup) -> Fate:
-        """What would become of a group that came now. Raises as :meth:`ask` does."""
+        """What would become of a group that came now. Raises `UnknownResource` and `TooMany`."""
         async with self.turn():
             now, vector = self.clock(), on_axis(self.cache.node_usage.axis)
             asked = _imagined(self.cache, group, vector)
@@ -107,31 +113,44 @@ class Simulations:
         """Wait for the questions before, and have the planner alone; raises `TooMany`."""
         return self._turns.turn()
 
-    async def _answer(self, question: Question) -> Answer:
+    async def answer(self, question: Question) -> Answer:
+        """What would happen, for a caller that has its :meth:`turn`.
+
+        Raises `UnknownResource`, and `UnknownNode` for a node that is not there.
+        """
         now = self.clock()
+        otherwise = self.otherwise(question, now=now)
+        token = self.input.token(now, running=evicting(otherwise.policies))
+        before = simulate_steps(token.snapshot, token.policies, now=now)
+        after = simulate_steps(
+            otherwise.snapshot, otherwise.policies, change=otherwise.change, now=now
+        )
+        imagined = (*otherwise.asked, *otherwise.displaced)
+        return Answer(
+            await self.drive(before),
+            await self.drive(after),
+            tuple(each.view.key for each in otherwise.asked),
+            tuple(each.view.key for each in otherwise.displaced),
+            {each.view.key: each.group for each in imagined},
+        )
+
+    def otherwise(self, question: Question, *, now: float, running: bool = False) -> Otherwise:
+        """The cluster that is asked about; ``running``: it tells what runs in any case.
+
+        Raises as :meth:`answer` does.
+        """
         policies = question.policies or self.configuration.policies
-        running = evicting(policies) or self.configuration.evicts
         vector = on_axis(self.cache.node_usage.axis)
         asked = [_imagined(self.cache, each, vector) for each in question.groups]
         displaced = self._displaced(question.gone, vector)
         for queue in question.queues.values():
             for limits in (queue.capability, queue.deserved, queue.guarantee):
                 vector(limits)
-        token = self.input.token(now, running=running)
-        changed = self.input.token(now, running=running, imagined=[*displaced, *asked])
-        before = simulate_steps(token.snapshot, token.policies, now=now)
-        after = simulate_steps(
-            changed.snapshot,
-            policies,
-            change=ClusterChange(question.queues, gone=question.gone),
-            now=now,
+        token = self.input.token(
+            now, running=running or evicting(policies), imagined=[*displaced, *asked]
         )
-        return Answer(
-            await self.drive(before),
-            await self.drive(after),
-            tuple(each.view.key for each in asked),
-            tuple(each.view.key for each in displaced),
-        )
+        change = ClusterChange(question.queues, gone=question.gone)
+        return Otherwise(token.snapshot, change, policies, asked, displaced)
 
     async def drive(self, steps: Generator[None, None, Simulated]) -> Simulated:
         """Run a simulation to its end, giving the loop a turn after each slice of time."""

@@ -1,7 +1,7 @@
 """ETAs in words, for one reader: names of other namespaces are counted for a tenant, not told."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.cache.cluster import ClusterCache
@@ -113,11 +113,27 @@ class EtaTeller:
         """The ETA of a group; ``answer`` None: the planner was not asked about it."""
         if answer is None:
             return self._not_forecast(group)
+        refusal = answer.eta.refusal
+        if refusal is None and answer.eta.outcome is EtaOutcome.UNKNOWN:
+            refusal = self.reasons.of(group)
+        return self._forecast(group, answer, refusal, own=own)
+
+    def foretell(
+        self, group: Group, answer: EtaAnswer | None, refusal: Refusal | None, *, own: str | None
+    ) -> GroupEta:
+        """The ETA of a group that would wait because of ``refusal``; it need not exist.
+
+        Nothing is known where there is no ``answer``, or one that does not see why it waits.
+        """
+        if answer is None or answer.eta.outcome is EtaOutcome.NOW:
+            return self._unknown(group, refusal)
+        return self._forecast(group, answer, answer.eta.refusal or refusal, own=own)
+
+    def _forecast(
+        self, group: Group, answer: EtaAnswer, refusal: Refusal | None, *, own: str | None
+    ) -> GroupEta:
         eta = answer.eta
         after, lasting = self._gangs(eta.after, own), self._gangs(eta.lasting, own)
-        refusal = eta.refusal
-        if refusal is None and eta.outcome is EtaOutcome.UNKNOWN:
-            refusal = self.reasons.of(group)
         return GroupEta(
             group=group.key,
             job=f"{group.namespace}/{job_of(group)}",
@@ -145,28 +161,31 @@ class EtaTeller:
     def _not_forecast(self, group: Group) -> GroupEta:
         """Of a group that wants no plan: it runs, has its places, or waits for something else."""
         now, refusal = self.etas.simulations.clock(), self.reasons.of(group)
-        starts: float | None = None
         if group.reached_minimum and group.on_nodes:
             kinds = group.counted.kinds
             ended = kinds[MemberState.SUCCEEDED] == sum(kinds[kind] for kind in ON_NODE_KINDS)
-            outcome, text = RUNNING, "It has ended." if ended else "It runs."
-        elif group.placed_minimum and group.has_reservations:
-            outcome, text, starts = EtaOutcome.NOW.value, "It has its places and starts now.", now
-        else:
-            never = refusal is not None and refusal.never is not None
-            outcome = (EtaOutcome.NEVER if never else EtaOutcome.UNKNOWN).value
-            why = "the planner has not looked at it" if refusal is None else describe(refusal)
-            text = f"{outcome.capitalize()}: {why}"
+            text = "It has ended." if ended else "It runs."
+            return self._said(group, RUNNING, text)
+        if group.placed_minimum and group.has_reservations:
+            text = "It has its places and starts now."
+            return replace(self._said(group, EtaOutcome.NOW.value, text), p50=now, p90=now)
+        return self._unknown(group, refusal)
+
+    def _unknown(self, group: Group, refusal: Refusal | None) -> GroupEta:
+        never = refusal is not None and refusal.never is not None
+        outcome = (EtaOutcome.NEVER if never else EtaOutcome.UNKNOWN).value
+        why = "the planner has not looked at it" if refusal is None else describe(refusal)
+        told = self._said(group, outcome, f"{outcome.capitalize()}: {why}")
+        return replace(told, reason=refusal)
+
+    def _said(self, group: Group, outcome: str, text: str) -> GroupEta:
         return GroupEta(
             group=group.key,
             job=f"{group.namespace}/{job_of(group)}",
             queue=group.queue,
             outcome=outcome,
             text=text,
-            now=now,
-            p50=starts,
-            p90=starts,
-            reason=refusal,
+            now=self.etas.simulations.clock(),
             error=self.etas.answers.errors(group.queue),
         )
 

@@ -165,3 +165,13 @@ def test_a_rejection_has_the_numbers_and_volcanos_text() -> None:
         "resource quota insufficient, requested: cpu 2, memory 1536Mi, "
         "used: cpu 500m, memory 1Gi, limited: cpu 2, memory 2Gi"
     )
+
+
+def test_of_two_quotas_that_refuse_the_one_is_named_that_never_has_room() -> None:
+    used_up = quota(make_amounts(cpu=2000), make_amounts(cpu=2000))
+    too_small = replace(quota(make_amounts(cpu=1000)), name="small")
+    hooks = opened(used_up, too_small)
+    assert hooks.enqueueable
+    refusal = hooks.enqueueable(claim(cpu=2)).refusal
+    assert refusal is not None
+    assert refusal.shortfalls == (Shortfall("cpu", asked=2000, free=1000, limit=1000),)

@@ -7,25 +7,30 @@ nothing is written.
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.cache.cluster import ClusterCache
+from app.core.eta.afterwards import without_pods_of_nodes
 from app.core.eta.causes import EtaChange, Foretold, change_of
 from app.core.eta.course import Expected
 from app.core.eta.forecast import Eta, Forecast, forecast_steps
 from app.core.eta.run_times import RunTime
+from app.core.policy import Policies
+from app.core.simulation import Outcome, changed
 from app.model.gang import Gang
 from app.model.ids import GroupKey, NodeName, QueueName
-from app.model.snapshot import MemberPlace, NodeTable
+from app.model.snapshot import MemberPlace, NodeTable, Snapshot
 from app.service.cycle.eta.answers import Answers, Errors
 from app.service.cycle.eta.run_times import RunTimes
 from app.service.cycle.planning_cycle import PlanningCycle
-from app.service.cycle.simulations import Simulations
+from app.service.cycle.simulations import Answer, Question, Simulations
 from app.service.cycle.slices import in_slices
 
 MOST_S: Final = 5.0
 """No further cycle is planned for a forecast after so long."""
+FORETOLD_S: Final = 2.0
+"""No further cycle is planned after so long for groups of a question what would be."""
 FRESH_S: Final = 3.0
 """A forecast is told again for so long."""
 MOST_KEPT: Final = 1_024
@@ -88,6 +93,42 @@ class Etas:
                     self._all = (self.simulations.clock(), told)
         return self._all[1]
 
+    async def simulate(self, question: Question) -> tuple[Answer, Mapping[GroupKey, EtaAnswer]]:
+        """What would happen, and the ETAs of the groups asked about that would wait.
+
+        Raises `UnknownResource`, `TooMany`, and `UnknownNode` for a node that is not there.
+        """
+        async with self.simulations.turn():
+            answer = await self.simulations.answer(question)
+            fates = answer.after.fates
+            wanted = [
+                key
+                for key in (*answer.asked, *answer.displaced)
+                if key in fates and fates[key].outcome is Outcome.WAITS
+            ]
+            return answer, await self._foretell(question, wanted) if wanted else {}
+
+    async def _foretell(
+        self, question: Question, wanted: Collection[GroupKey]
+    ) -> dict[GroupKey, EtaAnswer]:
+        """The ETAs of groups in the cluster of the question; no later answer is compared."""
+        known = await self._expected()
+        now = self.simulations.clock()
+        other = self.simulations.otherwise(question, now=now, running=True)
+        asked = {each.group.key: self.run_times.known(each.group) for each in other.asked}
+        expected = replace(known, run_times={**known.run_times, **asked})
+        cluster = without_pods_of_nodes(changed(other.snapshot, other.change), question.gone)
+        found = await self._drive(
+            cluster, other.policies, expected, now=now, wanted=wanted, most_s=FORETOLD_S
+        )
+        gangs, errors = cluster.gangs, self.answers.errors
+        return {
+            key: EtaAnswer(
+                eta, now, found.courses, gangs[key].queue, None, errors(gangs[key].queue)
+            )
+            for key, eta in found.etas.items()
+        }
+
     def gone(self, key: GroupKey) -> None:
         """There is no such gang any more."""
         self.answers.gone(key)
@@ -111,15 +152,9 @@ class Etas:
         expected = await self._expected()
         now = simulations.clock()
         token = simulations.input.token(now, running=True)
-        steps = forecast_steps(
-            token.snapshot,
-            token.policies,
-            expected,
-            now=now,
-            wanted=wanted,
-            stops=lambda: simulations.clock() - now > MOST_S,
+        found = await self._drive(
+            token.snapshot, token.policies, expected, now=now, wanted=wanted, most_s=MOST_S
         )
-        found = await in_slices(steps, clock=simulations.clock, slice_s=simulations.limits.slice_s)
         nodes = self._open_nodes(token.snapshot.table)
         told: dict[GroupKey, EtaAnswer] = {}
         for number, (key, eta) in enumerate(found.etas.items()):
@@ -131,6 +166,28 @@ class Etas:
             if number % _AT_ONCE == _AT_ONCE - 1:
                 await asyncio.sleep(0)
         return told
+
+    async def _drive(
+        self,
+        snapshot: Snapshot,
+        policies: Policies,
+        expected: Expected,
+        *,
+        now: float,
+        wanted: Collection[GroupKey] | None,
+        most_s: float,
+    ) -> Forecast:
+        """A forecast in slices; after ``most_s`` seconds no further cycle is planned for it."""
+        simulations = self.simulations
+        steps = forecast_steps(
+            snapshot,
+            policies,
+            expected,
+            now=now,
+            wanted=wanted,
+            stops=lambda: simulations.clock() - now > most_s,
+        )
+        return await in_slices(steps, clock=simulations.clock, slice_s=simulations.limits.slice_s)
 
     async def _expected(self) -> Expected:
         run_times: dict[GroupKey, RunTime] = {}
