@@ -127,6 +127,14 @@ class Access:
         assert found.is_operator
         return found
 
+    async def is_operator(self, request: Request) -> bool:
+        """Whether the reader may be told everything, as far as that can be judged now."""
+        try:
+            await self.operator(request)
+        except BadRequest:
+            return False
+        return True
+
     async def tenant(self, request: Request, namespace: str) -> Viewer:
         """The reader of ``namespace``: an operator or a tenant of it; BadRequest as above."""
         return await self._judged(request, namespace=namespace)

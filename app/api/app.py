@@ -10,13 +10,13 @@ from app.api.application import application
 from app.api.audit import audit_router
 from app.api.cluster_metrics import ClusterMetrics
 from app.api.debug import debug_router
-from app.api.device_metrics import DeviceMetrics
+from app.api.device_metrics import DeviceMetrics, DevicesOfPods
 from app.api.direct import Direct
 from app.api.eta import eta_router
 from app.api.explain import explain_router
 from app.api.extender import Call, extender_router, over_http
 from app.api.fits import fits_router
-from app.api.health import health_router
+from app.api.health import MetricsWithNames, health_router
 from app.api.network_metrics import NetworkMetrics
 from app.api.page import page_router
 from app.api.preview import preview_router
@@ -58,7 +58,14 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
     metrics.register(DeviceMetrics(services.cache, services.planning))
     metrics.register(ClusterMetrics(services.cache, services.planning))
     metrics.register(NetworkMetrics(services.cache, services.planning))
-    health = health_router(services.unready, metrics, notices=services.notices)
+    of_pods = CollectorRegistry()
+    of_pods.register(DevicesOfPods(services.cache, services.planning))
+    health = health_router(
+        services.unready,
+        metrics,
+        notices=services.notices,
+        with_names=MetricsWithNames(of_pods, services.access.is_operator),
+    )
     told = (
         explain_router,
         eta_router,

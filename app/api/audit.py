@@ -93,8 +93,8 @@ def audit_router(services: ExtenderServices) -> APIRouter:
             raise BadRequest(f"form: {form} is neither json nor ndjson")
         viewer = await _viewer(services, request, question)
         question = question._replace(namespace=viewer.namespace or "")
-        known = services.cache.namespaces
-        with refusing():
+        known = services.cache.namespaces_heard_of
+        with refusing(), services.questions.of(viewer):
             if form == "ndjson":
                 return await _streamed(trail, question, viewer, known)
             found, coverage = await trail.ask(question)
@@ -114,8 +114,8 @@ def audit_router(services: ExtenderServices) -> APIRouter:
         The certificate names pods of other namespaces: it is for operators.
         """
         viewer = await services.access.tenant(request, namespace)
-        known = services.cache.namespaces
-        with refusing():
+        known = services.cache.namespaces_heard_of
+        with refusing(), services.questions.of(viewer):
             return json_value(await _why_evicted(trail, f"{namespace}/{name}", viewer, known))
 
     return router

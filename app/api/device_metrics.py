@@ -2,6 +2,7 @@
 
 Names, labels and units are Volcano's: MiB, and percent of cores. The values are worked out at each
 scrape. Without the plugin ``deviceshare`` there are none, nor has a replica that does not lead any.
+What pods have is told apart from the rest, as it names the pods.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from app.api.leader_metrics import LeaderMetrics
+from app.cache.cluster import ClusterCache
 from app.model.device_families import VGPU, NodeDevices
 from app.model.ids import NodeName
 
@@ -18,19 +20,17 @@ _OF_POD = (*_OF_DEVICE, "podName")
 
 
 class DeviceMetrics(LeaderMetrics):
-    """Reads the cache."""
+    """What is taken of each GPU."""
 
     def _families(self) -> Iterator[Metric]:
-        on_nodes = {
-            name: each
-            for name, families in self._cache.devices.nodes().items()
-            for each in families
-            if each.family.name == VGPU.name
-        }
-        yield from _of_devices(on_nodes)
-        yield from self._of_pods(on_nodes)
+        yield from _of_devices(_vgpus(self._cache))
 
-    def _of_pods(self, on_nodes: dict[NodeName, NodeDevices]) -> Iterator[Metric]:
+
+class DevicesOfPods(LeaderMetrics):
+    """What each pod has of which GPU."""
+
+    def _families(self) -> Iterator[Metric]:
+        on_nodes = _vgpus(self._cache)
         memory = _family(
             "memory_allocation_for_a_certain_pod", "MiB of the GPU that the pod has.", _OF_POD
         )
@@ -50,6 +50,15 @@ class DeviceMetrics(LeaderMetrics):
                 cores.add_metric(labels, use.cores)
         yield memory
         yield cores
+
+
+def _vgpus(cache: ClusterCache) -> dict[NodeName, NodeDevices]:
+    return {
+        name: each
+        for name, families in cache.devices.nodes().items()
+        for each in families
+        if each.family.name == VGPU.name
+    }
 
 
 def _of_devices(on_nodes: dict[NodeName, NodeDevices]) -> Iterator[Metric]:

@@ -61,20 +61,20 @@ def eta_router(services: ExtenderServices) -> APIRouter:
         viewer = await services.access.tenant(request, namespace)
         services.require_lead()
         group = _group(services, namespace, name)
-        with refusing():
+        with refusing(), services.questions.of(viewer):
             answer = await etas.of(group.key) if group.key in cache.registry.pending else None
         told = teller.tell(group, answer, own=viewer.namespace)
-        return json_for(viewer, told, namespaces=cache.namespaces)
+        return json_for(viewer, told, namespaces=cache.namespaces_heard_of)
 
     async def _many(viewer: Viewer, *, namespace: str | None) -> Response:
-        with refusing():
+        with refusing(), services.questions.of(viewer):
             found = await etas.all()
         told = tuple(
             teller.tell(group, answer, own=viewer.namespace)
             for key, answer in found.items()
             if (group := cache.groups.get(key)) is not None and namespace in (None, group.namespace)
         )
-        return json_for(viewer, GroupEtas(told), namespaces=cache.namespaces)
+        return json_for(viewer, GroupEtas(told), namespaces=cache.namespaces_heard_of)
 
     return router
 

@@ -59,7 +59,7 @@ def explain_router(services: ExtenderServices) -> APIRouter:
             raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
         if viewer.namespace is not None:
             story = _of_tenant(story, viewer.namespace)
-        return json_for(viewer, story, namespaces=cache.namespaces)
+        return json_for(viewer, story, namespaces=cache.namespaces_heard_of)
 
     @router.get(
         "/plan/{namespace}/{podgroup}",
@@ -107,7 +107,7 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
             why = "does not wait, or is set aside" if known else "is not known"
             raise BadRequest(f"{namespace}/{name} {why}", status=404)
         position = planning.queries.line_position(gang)
-        return json_for(viewer, position, namespaces=cache.namespaces)
+        return json_for(viewer, position, namespaces=cache.namespaces_heard_of)
 
     @router.get(
         "/advice/{namespace}/{name}",
@@ -128,10 +128,10 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         refusal = services.reasons.of(group)
         found = None
         if refusal is not None:
-            with refusing():
+            with refusing(), services.questions.of(viewer):
                 found = await advise(planning.simulations, key, refusal)
         told = found or Advice((), tried=0, complete=True)
-        return json_for(viewer, told, namespaces=cache.namespaces)
+        return json_for(viewer, told, namespaces=cache.namespaces_heard_of)
 
 
 def _of_tenant(story: Story, namespace: str) -> Story:

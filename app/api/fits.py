@@ -65,18 +65,19 @@ def fits_router(services: ExtenderServices) -> APIRouter:
             raise BadRequest(f"no queue {queue} is known", status=404)
         asked = _request(request)
 
-        def gang_of(size: int) -> NewGroup:
+        async def gang_of(size: int) -> NewGroup:
             job = _job(asked, queue=queue, size=size)
             now = planning.simulations.clock()
-            [made] = imagined([job], cache, namespace=namespace, now=now).groups
+            steps = imagined([job], cache, namespace=namespace, now=now)
+            [made] = (await planning.simulations.drive(steps)).groups
             return made
 
         try:
-            with refusing():
+            with refusing(), services.questions.of(viewer):
                 found = await largest(planning.simulations, gang_of, most=_at_most(services, asked))
         except DecodeError as error:
             raise BadRequest(f"request: {error}") from None
-        return json_for(viewer, _told(found, queue, asked), namespaces=cache.namespaces)
+        return json_for(viewer, _told(found, queue, asked), namespaces=cache.namespaces_heard_of)
 
     return router
 

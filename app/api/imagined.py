@@ -5,10 +5,10 @@ and ``now`` as their time of creation.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
 from app.cache.cluster import ClusterCache
@@ -78,6 +78,9 @@ _SHAPES: Final = shapes_of(
 )
 _SHAPE_OF: Final = {JOBS: "Job", POD_GROUPS: "PodGroup", PODS: "Pod"}
 
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+
 
 class CannotImagine(ValueError):
     """A manifest of which no group can be made: which, and why. ``status`` is the HTTP code."""
@@ -113,15 +116,16 @@ class Imagining:
 
 def imagined(
     manifests: Iterable[Any], cache: ClusterCache, *, namespace: str, now: float
-) -> Imagining:
-    """What would come of ``manifests``; an object that names no namespace is in ``namespace``.
+) -> Steps[Imagining]:
+    """What would come of ``manifests``, in steps; one that names no namespace is in ``namespace``.
 
     Raises `CannotImagine` and `DecodeError`.
     """
     maker = _Maker(cache, namespace=namespace, now=now)
     for number, manifest in enumerate(manifests, start=1):
-        maker.take(manifest, f"document {number}")
-    return Imagining(maker.groups(), maker.warnings)
+        yield from maker.take(manifest, f"document {number}")
+    groups = yield from maker.groups()
+    return Imagining(groups, maker.warnings)
 
 
 @dataclass(eq=False)
@@ -136,24 +140,24 @@ class _Maker:
     _count: int = 0
     _made: int = 0
 
-    def take(self, manifest: Any, where: str) -> None:
+    def take(self, manifest: Any, where: str) -> Steps[None]:
+        yield
         resource, item = self._object(manifest, where)
         if resource == JOBS:
-            self._take_job(item, where)
+            yield from self._take_job(item, where)
         elif resource == POD_GROUPS:
             self._pod_groups[metadata(item)["namespace"], metadata(item)["name"]] = item
         elif resource == PODS:
             self._charge(1, where)
             self._pods.append(self._admitted(PODS, item, where))
         else:
-            self._take_workload(resource, item, where)
+            yield from self._take_workload(resource, item, where)
 
-    def groups(self) -> list[NewGroup]:
+    def groups(self) -> Steps[list[NewGroup]]:
         """All groups; single pods and PodGroups get together only now."""
         members: dict[tuple[str, str], list[Pod]] = {key: [] for key in self._pod_groups}
         alone: list[NewGroup] = []
-        for item in self._pods:
-            pod = self._pod(item)
+        for pod in (yield from self._read(self._pods)):
             name = pod.annotations.get(GROUP, "")
             if not name:
                 alone.append(NewGroup(None, (pod,)))
@@ -232,7 +236,7 @@ class _Maker:
             self.warnings += findings.told()
         return item
 
-    def _take_job(self, item: Object, where: str) -> None:
+    def _take_job(self, item: Object, where: str) -> Steps[None]:
         job = Job(self._admitted(JOBS, item, where), self._world.options.schedulers[0])
         self._charge(job.replicas, where)
         classes = self.cache.registry.classes
@@ -240,15 +244,14 @@ class _Maker:
         key, _ = job_group.keys(job)
         stored = job_group.pod_group(job, name=key.name, priorities=priorities)
         seat = job_pods.Seat(gate=True)
-        pods = [
-            self._pod(job_pods.pod(job, Replica(task, index), group=key.name, seat=seat))
-            for task in job.tasks
-            for index in range(task.replicas)
-        ]
+        replicas = (Replica(task, index) for task in job.tasks for index in range(task.replicas))
+        pods = yield from self._read(
+            job_pods.pod(job, each, group=key.name, seat=seat) for each in replicas
+        )
         template = decode_job(_text(job.item))
         self._groups.append(self._group(stored, pods, templates=template.roles))
 
-    def _take_workload(self, resource: Resource, item: Object, where: str) -> None:
+    def _take_workload(self, resource: Resource, item: Object, where: str) -> Steps[None]:
         """Pods of a workload of Kubernetes, in the group that the controller makes for them."""
         count = spec(item).get("parallelism" if resource == KUBERNETES_JOBS else "replicas")
         wanted: int = 1 if count is None else count
@@ -256,34 +259,24 @@ class _Maker:
         if template is None:
             raise CannotImagine(f"{where}: spec.template is missing")
         self._charge(wanted, where)
-        about = metadata(item)
-        pods = [
-            self._stored(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Pod",
-                    "metadata": {
-                        **(template.get("metadata") or {}),
-                        "ownerReferences": [controlled_by(item)],
-                    },
-                    "spec": template.get("spec") or {},
-                },
-                f"{about['name']}-{index}",
-                about["namespace"],
-            )
-            for index in range(wanted)
-        ]
-        if not pods:
+        if wanted < 1:
             return
-        if not is_ours(pods[0], frozenset(self._world.options.schedulers)):
+        about = metadata(item)
+        said = {**(template.get("metadata") or {}), "ownerReferences": [controlled_by(item)]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": said, "spec": template.get("spec")}
+        if not is_ours(pod, frozenset(self._world.options.schedulers)):
             raise CannotImagine(
-                f"{where}: its schedulerName is {spec(pods[0]).get('schedulerName')!r}, "
+                f"{where}: its schedulerName is {spec(pod).get('schedulerName')!r}, "
                 f"not {self._world.options.schedulers[0]!r}"
             )
-        group = group_for(pods[0], item, inherit=True)
-        name = metadata(group)["name"]
-        named = [_in_group(pod, name) for pod in pods]
-        self._groups.append(self._group(group, [self._pod(pod) for pod in named]))
+        first = self._stored(pod, f"{about['name']}-0", about["namespace"])
+        group = group_for(first, item, inherit=True)
+        member = _in_group(pod, metadata(group)["name"])
+        pods = yield from self._read(
+            self._stored(member, f"{about['name']}-{index}", about["namespace"])
+            for index in range(wanted)
+        )
+        self._groups.append(self._group(group, pods))
 
     def _group(
         self, item: Object, pods: Sequence[Pod], *, templates: Mapping[str, Any] | None = None
@@ -301,6 +294,13 @@ class _Maker:
             pods,
             templates or {},
         )
+
+    def _read(self, items: Iterable[Object]) -> Steps[list[Pod]]:
+        pods: list[Pod] = []
+        for item in items:
+            pods.append(self._pod(item))
+            yield
+        return pods
 
     def _pod(self, item: Object) -> Pod:
         """The pod as the API server would show it: with its priority, and behind our gate."""

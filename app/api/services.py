@@ -1,12 +1,13 @@
 """What the HTTP edge needs, handed to it by the composition root."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
 from app.api.access import Access
 from app.api.body import BadRequest
+from app.api.questions import Questions
 from app.cache.audit import Audit
 from app.cache.cluster import ClusterCache
 from app.service.calls.barrier import Barrier
@@ -48,6 +49,7 @@ class ExtenderServices:
     metrics: CollectorRegistry
     access: Access
     """The rights of readers."""
+    questions: Questions = field(default_factory=Questions)
 
     def require_lead(self) -> None:
         """Raise BadRequest 503 where another replica leads: one that stands by plans nothing."""

@@ -20,8 +20,9 @@ from app.kit.turns import Turns
 from app.model.eviction import VictimPod
 from app.model.ids import GroupKey, NodeName
 from app.model.reason import Refusal
+from app.model.viewer import Viewer
 from app.service.configuration import policies_of
-from app.service.cycle.simulations import Answer, Question
+from app.service.cycle.simulations import MOST_WAITING, Answer, Question
 from app.service.telling.etas import EtaTeller, GroupEta
 from app.wire.errors import DecodeError
 from app.wire.go_yaml import MOST_VALUES
@@ -43,8 +44,6 @@ MOST_YAML: Final = 64_000
 
 A text of brackets and signs takes seconds to read: that is done beside the event loop.
 """
-_MOST_TEXTS: Final = 4
-"""Texts that are read, or wait to be, at a time."""
 _WORST: Final = (Outcome.RUNS, Outcome.EVICTS, Outcome.WAITS, Outcome.NEVER)
 
 
@@ -127,8 +126,7 @@ _read = msgspec.json.Decoder(SimulationQuestion).decode
 def simulate_router(services: ExtenderServices) -> APIRouter:
     """``/simulate``."""
     router = APIRouter()
-    texts = Turns("texts", most=_MOST_TEXTS)
-    teller = EtaTeller(services.cache, services.planning.etas, services.reasons)
+    turns = Turns("questions", most=MOST_WAITING)
 
     @router.post("/simulate", tags=["ask"], responses=_REFUSALS | {200: {"model": Simulation}})
     async def simulate(request: Request) -> Response:
@@ -141,32 +139,47 @@ def simulate_router(services: ExtenderServices) -> APIRouter:
         body = await read_body(request, most=MAX_QUESTION)
         try:
             said = _read(body)
+        except RecursionError:
+            raise BadRequest("the question cannot be read: nested too deeply") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadRequest(f"the question cannot be read: {error}") from None
         viewer = await services.access.tenant(request, said.namespace)
-        if said.yaml:
-            with refusing():
-                async with texts.turn():
-                    said.manifests += await asyncio.to_thread(_objects_of, said.yaml)
-        if viewer.namespace is not None:
-            _require_own(said, viewer.namespace)
-        found = _imagined(said, services.cache, now=services.planning.simulations.clock())
-        question = _question(said, found, services.cache)
-        with refusing():
-            answer, etas = await services.planning.etas.simulate(question)
-
-        def eta(fate: Fate) -> GroupEta | None:
-            if fate.outcome is not Outcome.WAITS:
-                return None
-            group, known = answer.groups[fate.gang.key], etas.get(fate.gang.key)
-            return teller.foretell(group, known, fate.refusal, own=viewer.namespace)
-
-        told = _told(answer, found.warnings, eta)
-        if viewer.namespace is not None:
-            told = _of_tenant(told, viewer.namespace)
-        return json_for(viewer, told, namespaces=services.cache.namespaces)
+        with refusing(), services.questions.of(viewer):
+            async with turns.turn():
+                told = await _answered(services, said, viewer)
+        return json_for(viewer, told, namespaces=services.cache.namespaces_heard_of)
 
     return router
+
+
+async def _answered(
+    services: ExtenderServices, said: SimulationQuestion, viewer: Viewer
+) -> Simulation:
+    """The answer; what is imagined takes room: that of one question is made at a time."""
+    cache, simulations = services.cache, services.planning.simulations
+    if said.yaml:
+        said.manifests += await asyncio.to_thread(_objects_of, said.yaml)
+    if viewer.namespace is not None:
+        _require_own(said, viewer.namespace)
+    steps = imagined(said.manifests, cache, namespace=said.namespace, now=simulations.clock())
+    try:
+        found = await simulations.drive(steps)
+    except DecodeError as error:
+        raise BadRequest(f"a manifest cannot be read: {error}") from None
+    except RecursionError:
+        raise BadRequest("a manifest is nested too deeply") from None
+    etas = services.planning.etas
+    answer, starts = await etas.simulate(_question(said, found, cache))
+    teller = EtaTeller(cache, etas, services.reasons)
+
+    def eta(fate: Fate) -> GroupEta | None:
+        if fate.outcome is not Outcome.WAITS:
+            return None
+        group, known = answer.groups[fate.gang.key], starts.get(fate.gang.key)
+        return teller.foretell(group, known, fate.refusal, own=viewer.namespace)
+
+    told = _told(answer, found.warnings, eta)
+    return told if viewer.namespace is None else _of_tenant(told, viewer.namespace)
 
 
 def _objects_of(text: str) -> list[Any]:
@@ -194,14 +207,6 @@ def _of_tenant(told: Simulation, namespace: str) -> Simulation:
     """Without what becomes of groups of other namespaces."""
     mine = tuple(each for each in told.others if each.group.startswith(f"{namespace}/"))
     return replace(told, others=mine)
-
-
-def _imagined(said: SimulationQuestion, cache: ClusterCache, *, now: float) -> Imagining:
-    try:
-        with refusing():
-            return imagined(said.manifests, cache, namespace=said.namespace, now=now)
-    except DecodeError as error:
-        raise BadRequest(f"a manifest cannot be read: {error}") from None
 
 
 def _question(said: SimulationQuestion, found: Imagining, cache: ClusterCache) -> Question:

@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 
 from app.api.body import JSON, BadRequest, json_for, json_value, refusals
 from app.api.live import EVENTS, LiveView, pieces, too_many
+from app.api.questions import refusing
 from app.api.services import ExtenderServices
 from app.cache.gangs.trail import job_of
 from app.model.decision import AuditQuestion, KeptDecision
@@ -108,7 +109,8 @@ def _tell_of_jobs(router: APIRouter, services: ExtenderServices) -> None:
         asked = AuditQuestion(
             job=f"{namespace}/{called}", namespace=viewer.namespace or "", most=_DECISIONS
         )
-        decisions = (await services.trail.ask(asked)).decisions
+        with refusing(), services.questions.of(viewer):
+            decisions = (await services.trail.ask(asked)).decisions
         key = group.key if group is not None else _latest(decisions, namespace, called)
         if key is None:
             raise BadRequest(f"nothing is known of {namespace}/{name}", status=404)
@@ -125,7 +127,7 @@ def _tell_of_jobs(router: APIRouter, services: ExtenderServices) -> None:
             evictions=services.planning.evictions,
         )
         named = (each.group.partition("/")[0] for each in decisions)
-        return json_for(viewer, told, namespaces={*cache.namespaces, *named})
+        return json_for(viewer, told, namespaces={*cache.namespaces_heard_of, *named})
 
 
 def _latest(decisions: Sequence[KeptDecision], namespace: str, name: str) -> GroupKey | None:

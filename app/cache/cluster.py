@@ -8,7 +8,7 @@ one for every slot, and one for every foreign pod on a node; nothing else.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from app.cache.decisions import Decisions
 from app.cache.device_claims import DeviceClaims
@@ -134,6 +134,11 @@ class ClusterCache:
         self.volumes = VolumeUsage(self.node_usage, ask_of=occupants.volumes, told=self._look_again)
         self.loads = Loads(self.node_usage, shape_of=self.pods.shape_of, clock=clock)
         self._collected: tuple[Collected, ...] = ()
+
+    @property
+    def namespaces_heard_of(self) -> Collection[str]:
+        """The namespaces that are known, those that are gone, and those of pods."""
+        return self.registry.namespaces_heard_of
 
     @property
     def collected(self) -> tuple[Collected, ...]:

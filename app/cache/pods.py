@@ -248,6 +248,7 @@ class Pods:
         if old is None or not decides_like(old, pod):
             self._node_usage.tell(pod.uid)
         self.foreign[pod.uid] = pod
+        self._registry.namespaces_heard_of.add(pod.namespace)
         self._registry.count_foreign(self.foreign_members.note(pod))
         changed = self._node_usage.charge(
             pod.uid,

@@ -2,6 +2,8 @@
 
 from typing import Final, NewType
 
+from app.model.names import plain
+
 PodUid = NewType("PodUid", str)
 NodeName = NewType("NodeName", str)
 QueueName = NewType("QueueName", str)
@@ -25,8 +27,11 @@ FILLED_IN = "pumice.sh/filled-in"
 
 
 def group_key(namespace: str, name: str) -> GroupKey:
-    """Key of the PodGroup ``name`` in ``namespace``."""
-    return GroupKey(f"{namespace}/{name}")
+    """Key of the PodGroup ``name`` in ``namespace``.
+
+    Pods may name a group by any text. One that no PodGroup can have as its name is escaped.
+    """
+    return GroupKey(f"{namespace}/{plain(name)}")
 
 
 def solo_key(namespace: str, uid: PodUid) -> GroupKey:

@@ -1,12 +1,15 @@
 """Names as Kubernetes allows them; what is wrong is told in its words."""
 
 import re
+from hashlib import sha256
+from urllib.parse import quote
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _PORT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _VARIABLE = re.compile(r"[ -<>-~]+")
+_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 _LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
@@ -75,6 +78,20 @@ def port_name_problems(name: str) -> list[str]:
 def is_variable(name: str) -> bool:
     """Whether ``name`` can be the name of an environment variable."""
     return _VARIABLE.fullmatch(name) is not None
+
+
+def plain(text: str) -> str:
+    """``text`` as it can stand for a name in a sentence: as it is, if an object may have that name.
+
+    Else it is escaped, and cut if it is too long, so that texts which differ are told apart.
+    """
+    if len(text) <= LONGEST_SUBDOMAIN and _PLAIN.fullmatch(text):
+        return text
+    escaped = quote(text[:LONGEST_SUBDOMAIN], safe="", errors="replace")
+    if len(text) <= LONGEST_SUBDOMAIN and len(escaped) <= LONGEST_SUBDOMAIN:
+        return escaped
+    digest = sha256(text.encode(errors="replace")).hexdigest()[:16]
+    return f"{escaped[: LONGEST_SUBDOMAIN - len(digest) - 1]}~{digest}"
 
 
 def _too_long(name: str, most: int) -> list[str]:

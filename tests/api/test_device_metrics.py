@@ -11,6 +11,7 @@ from app.model.device_families import DeviceSetting, GpuShare
 from app.model.ids import NodeName
 from app.service.activity import Activity
 from tests.api.stand import Stand, stand
+from tests.api.test_access import asked_by
 from tests.devices import GPU_MIB, gpu_node, vgpu_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import clock
@@ -65,6 +66,16 @@ _PER_DEVICE = {
     "allocated_cores": 40.0,
     "memory_limit": GPU_MIB,
 }
+
+
+async def test_pods_are_named_to_operators_only() -> None:
+    rig = sharing()
+    for token, names in (("", 0), ("toms", 0), ("olgas", 4)):
+        async with asked_by(token, rig) as at:
+            await rig.cycle()
+            seen = await scraped(at)
+            assert sum("certain_pod" in name[0] for name in seen) == names, token
+            assert seen["shared_number", "GPU-a", "n1"] == 2.0, token
 
 
 async def test_what_is_gone_leaves_nothing_behind() -> None:

@@ -27,6 +27,9 @@ from app.model.workload import Namespace, PodGroup, PriorityClass
 class Registry:
     """Groups by key; ``pending`` want planning, ``reserved`` have room kept for them."""
 
+    outlook: int = 0
+    """Counts changes that may help groups that were set aside."""
+
     def __init__(self, node_usage: NodeUsage, *, default_queue: QueueName) -> None:
         self.default_queue = default_queue
         self.groups: dict[GroupKey, Group] = {}
@@ -34,8 +37,6 @@ class Registry:
         self.reserved: dict[GroupKey, Group] = {}
         self.aside: dict[GroupKey, Group] = {}
         """Groups that want planning, and that no end of other pods helps."""
-        self.outlook = 0
-        """Counts changes that may help groups that were set aside."""
         self.classes: dict[str, PriorityClass] = {}
         self.templates: dict[str, Mapping[str, Template]] = {}
         self.foreign_members = ForeignMembers()
@@ -43,6 +44,8 @@ class Registry:
         """The groups whose PodGroups have an owner, by its UID."""
         self.signals = Signals()
         self.namespaces: dict[str, Namespace] = {}
+        self.namespaces_heard_of: set[str] = set()
+        """Those, the ones that are gone, and the ones of which only pods were seen so far."""
         self._by_namespace: dict[str, dict[GroupKey, Group]] = {}
         """The groups there, be it known or not."""
         self._node_usage = node_usage
@@ -64,6 +67,7 @@ class Registry:
         if group is None:
             group = self.groups[key] = Group(key=key, solo=solo, default_queue=self.default_queue)
             group.namespace_queue = self.queue_of(group.namespace)
+            self.namespaces_heard_of.add(group.namespace)
             group.foreign = self.foreign_members.count(key)
             self._by_namespace.setdefault(group.namespace, {})[key] = group
         return group
@@ -87,6 +91,7 @@ class Registry:
             self.namespaces.pop(name, None)
         else:
             self.namespaces[name] = namespace
+            self.namespaces_heard_of.add(name)
         queue = self.queue_of(name)
         return [] if queue == before else self._follow_queue(name, queue)
 

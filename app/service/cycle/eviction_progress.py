@@ -22,6 +22,7 @@ from app.cache.gangs.story import Stimulus
 from app.cache.gangs.views import asks_like
 from app.model.eviction import VictimPod
 from app.model.ids import NodeName, PodUid
+from app.model.names import plain
 from app.model.plan import GangPlacement
 from app.service.activity import Activity
 from app.service.cycle.begun_eviction import KEPT_FOR_NOW, BegunEviction, Fate, Step
@@ -174,7 +175,9 @@ class EvictionProgress:
             self.cache.pods.foreign.get(PodUid(holder))
             for holder in self.cache.node_usage.holders(node) - begun.there
         )
-        return [f"pod {pod.key} of scheduler {pod.scheduler}" for pod in pods if pod is not None]
+        return [
+            f"pod {pod.key} of scheduler {plain(pod.scheduler)}" for pod in pods if pod is not None
+        ]
 
 
 def _do_not_go(late: list[VictimPod]) -> str:

@@ -5,7 +5,7 @@ by halves between none and what all nodes have free together. Each try is a whol
 that waits besides.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +30,7 @@ class Largest:
 
 
 async def largest(
-    simulations: Simulations, gang_of: Callable[[int], NewGroup], *, most: int
+    simulations: Simulations, gang_of: Callable[[int], Awaitable[NewGroup]], *, most: int
 ) -> Largest:
     """The largest number up to ``most`` with which a gang starts; ``gang_of`` makes one of a size.
 
@@ -41,7 +41,7 @@ async def largest(
     low, high = 1, min(most, MOST)
     while low <= high:
         size = (low + high + 1) // 2
-        fate = await simulations.fate_of(gang_of(size))
+        fate = await simulations.fate_of(await gang_of(size))
         if fate.outcome is Outcome.RUNS and len(fate.places) >= size:
             best, low = fate, size + 1
         else:

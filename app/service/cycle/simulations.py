@@ -7,7 +7,7 @@ nothing is written.
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
@@ -29,6 +29,8 @@ from app.service.ports import Clock
 
 MOST_WAITING: Final = 16
 """Questions, the one that is being answered included."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,8 +154,8 @@ class Simulations:
         change = ClusterChange(question.queues, gone=question.gone)
         return Otherwise(token.snapshot, change, policies, asked, displaced)
 
-    async def drive(self, steps: Generator[None, None, Simulated]) -> Simulated:
-        """Run a simulation to its end, giving the loop a turn after each slice of time."""
+    async def drive(self, steps: Generator[None, None, T]) -> T:
+        """Run the steps to their end, giving the loop a turn after each slice of time."""
         return await in_slices(steps, clock=self.clock, slice_s=self.limits.slice_s)
 
     def _displaced(self, gone: frozenset[NodeName], vector: ToVector) -> list[Imagined]:

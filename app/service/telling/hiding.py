@@ -19,11 +19,12 @@ HIDDEN: Final = "another namespace"
 """Stands for the name of an object that the reader may not know."""
 
 _NAME: Final = re.compile(
-    r"(?<![\w./-])"  # not inside of a longer name, such as a label's key
+    r"(?<![\w./%~-])"  # not inside of a longer name, such as a label's key
     r"([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)"
-    r"/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
+    r"/(?:[\w./%~-]*[\w/%~-])?"  # some are escaped, and have capitals and signs
     r"(?:(?<=/pod):\w(?:[\w.-]*\w)?)?"  # the UID in the key of a pod that stands alone
 )
+_COUNT: Final = re.compile(r"[0-9]+/[0-9]+ nodes\b")
 
 
 def hidden(text: str, *, own: str, namespaces: Container[str]) -> str:
@@ -32,8 +33,9 @@ def hidden(text: str, *, own: str, namespaces: Container[str]) -> str:
         return text
 
     def told(found: re.Match[str]) -> str:
-        namespace, is_number = found[1], found[0].replace("/", "").isdecimal()
-        is_told = is_number or namespace == own or namespace not in namespaces
+        namespace = found[1]
+        is_count = _COUNT.match(text, found.start()) is not None
+        is_told = is_count or namespace == own or namespace not in namespaces
         return found[0] if is_told else HIDDEN
 
     return _NAME.sub(told, text)
@@ -79,4 +81,4 @@ class Wording:
         """The text for readers of ``namespace``; of no namespace: for operators."""
         if not self.hides or not namespace:
             return text
-        return hidden(text, own=namespace, namespaces=self.cache.namespaces)
+        return hidden(text, own=namespace, namespaces=self.cache.namespaces_heard_of)

@@ -111,10 +111,9 @@ class State:
         self._jobs.noted.update(changed)
 
     @property
-    def namespaces(self) -> set[str]:
-        """The namespaces of which a name may be told: known ones, and those of jobs."""
-        jobs = (row.namespace for row in self._jobs.rows.values())
-        return {*self._sources.cache.namespaces, *jobs}
+    def namespaces(self) -> Collection[str]:
+        """The namespaces of which a name may be told."""
+        return self._sources.cache.namespaces_heard_of
 
     def steps(self) -> Generator[None, None, set[RowKey]]:
         """Bring the rows up to date; returns those that may say something else than before."""
