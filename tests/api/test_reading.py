@@ -175,6 +175,22 @@ async def test_what_a_group_waits_for_is_said_at_every_stage() -> None:
         assert {m["stage"] for m in story["members"]} == {"bound"}
 
 
+async def test_nothing_is_said_to_be_bound_while_members_do_not_exist() -> None:
+    rig = Rig()
+    rig.node("n1")
+    rig.group("g", minimum=2, min_resources=make_amounts(cpu=2000))
+    await rig.cycle()
+    async with stand(rig) as at:
+        path = "/explain/default/g"
+        story = await read(at, path)
+        assert story["summary"] == "room is kept for 2 members that do not exist yet"
+        rig.pod("g-0", group="g", created=clock())
+        await rig.cycle()
+        story = await read(at, path)
+        assert story["counts"] == {"placed": 1}
+        assert story["summary"] == "room is kept for a member that does not exist yet"
+
+
 async def test_a_single_pod_and_a_pod_without_its_group_are_explained() -> None:
     rig = Rig()
     rig.node("n1")

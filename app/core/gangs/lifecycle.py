@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from app.model.conditions import BORROWS, PLACED, RESERVED, SCHEDULED, UNSCHEDULABLE
-from app.model.gang import Counts, Gang
+from app.model.gang import Gang
 from app.model.parts import least_missing
 from app.model.reason import Cause, Refusal
 from app.model.workload import Condition, GroupPhase, PodGroup
@@ -226,16 +226,17 @@ def _earmarked(
     if enough and (counts.tasks or counts.slots):
         if refusal is not None and refusal.cause in _OF_SCHEDULER:
             return Condition(RESERVED, "True", refusal.cause.value, describe(refusal))
-        return Condition(RESERVED, "True", PLACED, _kept_for(counts) or loan)
+        kept = kept_text(counts.slots) if counts.slots and counts.tasks else ""
+        return Condition(RESERVED, "True", PLACED, kept or loan)
     if refusal is None:
         return None
     return Condition(RESERVED, "False", refusal.cause.value, describe(refusal))
 
 
-def _kept_for(counts: Counts) -> str:
-    if not (counts.slots and counts.tasks):
-        return ""
-    return f"room is kept for {counts.slots} members that do not exist yet"
+def kept_text(slots: int) -> str:
+    """What is told of room for so many members, one at least, that no owner has created."""
+    who = "a member that does" if slots == 1 else f"{slots} members that do"
+    return f"room is kept for {who} not exist yet"
 
 
 def _find(stored: PodGroup, kind: str) -> Condition | None:

@@ -15,6 +15,7 @@ from app.cache.gangs.members import Member, MemberState, Slot
 from app.cache.gangs.missing import knows
 from app.cache.gangs.prebind import longest_in_prebind
 from app.cache.gangs.story import MEMBER_STEPS, StoryEntry, entries
+from app.core.gangs.lifecycle import kept_text
 from app.core.texts import describe
 from app.model.funnel import Funnel
 from app.model.ids import GroupKey
@@ -135,6 +136,8 @@ def _summary(group: Group, refusal: Refusal | None) -> str:
         return describe(refusal)
     if group.wants_planning:
         return "waiting for the next planning cycle"
+    if group.slots:
+        return kept_text(len(group.slots))
     if group.has_reservations:
         preparing = longest_in_prebind(group)
         waits_for = prebind_text(preparing) if preparing else "waiting for kube-scheduler to bind"
