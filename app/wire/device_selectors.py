@@ -8,13 +8,14 @@ does not hold: kube-scheduler allocates no such device either.
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
-
-import cel
+from typing import TYPE_CHECKING, Any, Final
 
 from app.model.amounts import CPU
 from app.model.device_slices import Attribute, PoolDevice, Version
 from app.wire import quantity
+
+if TYPE_CHECKING:
+    import cel
 
 _OPERATORS: Final = re.compile(r"[@!_].*")
 """What the library calls operators and macros: ``_==_``, ``@in``, ``!_``."""
@@ -52,8 +53,11 @@ def holds(expression: str, device: PoolDevice) -> bool:
 
 
 @lru_cache(maxsize=_KEPT)
-def _compiled(expression: str) -> cel.Program | None:
+def _compiled(expression: str) -> "cel.Program | None":
     """The program; None: only kube-scheduler understands it."""
+    # With a command line of its own it takes a while to load, and few clusters have expressions.
+    import cel
+
     try:
         program = cel.compile(expression)
     except ValueError:
@@ -70,7 +74,9 @@ def _domains(expression: str) -> frozenset[tuple[str, str]]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _context(device: PoolDevice, domains: frozenset[tuple[str, str]]) -> cel.Context:
+def _context(device: PoolDevice, domains: frozenset[tuple[str, str]]) -> "cel.Context":
+    import cel
+
     attributes: dict[str, dict[str, Any]] = {}
     capacity: dict[str, dict[str, Any]] = {}
     for kind, domain in domains:

@@ -1,5 +1,8 @@
 """CEL expressions about devices."""
 
+import subprocess
+import sys
+
 import pytest
 
 from app.model.device_slices import Capacity, DeviceId, PoolDevice, Reach, Version
@@ -126,3 +129,9 @@ def test_what_is_no_version(text: str) -> None:
 
 def test_a_version_may_have_a_build() -> None:
     assert parse_version("1.2.3-rc.1+build.7") == Version(1, 2, 3, "rc.1")
+
+
+def test_the_language_is_loaded_with_the_first_expression() -> None:
+    asked = "import sys, app.wire.device_selectors; print('cel' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True, text=True)
+    assert done.stdout == "False\n"
