@@ -24,7 +24,7 @@ POLICY_S = 30
 
 def documents(path: Path) -> list[Object]:
     """The manifests in a file."""
-    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+    return [document for document in yaml.load_all(path.read_text(), yaml.CSafeLoader) if document]
 
 
 def apply(api: ApiClient, path: Path) -> list[Object]:

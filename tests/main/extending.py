@@ -57,7 +57,7 @@ def extender(
 @contextmanager
 def cluster(*documents: dict[str, Any]) -> Iterator[str]:
     """The URL of an API server with our kinds, a node and ``documents``."""
-    server = ApiServer(clock=WallClock(), crds=list(yaml.safe_load_all(manifests.crd_stream())))
+    server = ApiServer(clock=WallClock(), crds=manifests.crd_documents())
     for document in (QUEUE, node("n1"), *documents):
         server.create(document)
     with serving(server) as url:

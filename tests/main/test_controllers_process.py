@@ -22,7 +22,7 @@ Story = Callable[[ControllersProcess], Awaitable[None]]
 
 def play(story: Story, folder: Path) -> None:
     file = folder / "kubeconfig"
-    server = ApiServer(clock=WallClock(), crds=list(yaml.safe_load_all(manifests.crd_stream())))
+    server = ApiServer(clock=WallClock(), crds=manifests.crd_documents())
 
     async def whole(url: str) -> None:
         file.write_text(yaml.safe_dump(kubeconfig(url)))

@@ -30,7 +30,7 @@ Document = dict[str, Any]
 
 
 def load(path: Path) -> list[Document]:
-    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    return list(yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader))
 
 
 def generated(folder: Path, entry: Document) -> Document:
@@ -95,7 +95,9 @@ def test_the_rendered_file_is_what_kubectl_renders() -> None:
         ["kubectl", "kustomize", str(BASE)], capture_output=True, text=True, check=True, timeout=60
     )
 
-    assert by_identity(list(yaml.safe_load_all(result.stdout))) == INSTALLED, f"render anew: {HOW}"
+    assert by_identity(list(yaml.load_all(result.stdout, yaml.CSafeLoader))) == INSTALLED, (
+        f"render anew: {HOW}"
+    )
 
 
 def test_every_manifest_is_in_the_base_but_options() -> None:
