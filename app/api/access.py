@@ -36,9 +36,12 @@ KNOWN_S: Final = 60.0
 UNKNOWN_S: Final = 10.0
 """How long a refusal is: a right may have been given in the meantime."""
 KEPT: Final = 1_024
-"""Of tokens, and of rights, so many answers are kept at most."""
+"""Of tokens, and of rights, so many answers are kept at most, and as many refusals."""
 ASKED_AT_ONCE: Final = 16
-"""More questions of readers at a time are refused: the API server has other things to do."""
+"""More questions of readers at a time are refused: the API server has other things to do.
+
+Not so about a token or a right that there was, which guessed ones cannot keep from being renewed.
+"""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -78,16 +81,17 @@ class _Answers(Generic[K, V]):
     """Answers that are kept for a time; each question is asked once at a time."""
 
     clock: Clock
-    _kept: dict[K, tuple[V, float]] = field(default_factory=dict)
+    _granted: dict[K, tuple[V, float]] = field(default_factory=dict)
+    _refused: dict[K, tuple[V, float]] = field(default_factory=dict)
     _asked: dict[K, Shared[V]] = field(default_factory=dict)
 
     async def of(self, key: K, ask: Callable[[], Awaitable[V]]) -> V:
         """The answer that is kept, or that of ``ask``, whose error goes to all that wait."""
-        kept = self._kept.get(key)
+        kept = self._granted.get(key) or self._refused.get(key)
         if kept is not None and self.clock() < kept[1]:
             return kept[0]
         if key not in self._asked:
-            if len(self._asked) >= ASKED_AT_ONCE:
+            if len(self._asked) >= ASKED_AT_ONCE and key not in self._granted:
                 raise BadRequest("too many tokens are looked at; ask again", status=429)
             self._asked[key] = Shared(partial(self._ask, key, ask))
         return await self._asked[key].get()
@@ -97,10 +101,12 @@ class _Answers(Generic[K, V]):
             found = await ask()
         finally:
             del self._asked[key]
-        self._kept.pop(key, None)
-        while len(self._kept) >= KEPT:
-            del self._kept[next(iter(self._kept))]
-        self._kept[key] = (found, self.clock() + (KNOWN_S if found else UNKNOWN_S))
+        self._granted.pop(key, None)
+        self._refused.pop(key, None)
+        kept = self._granted if found else self._refused
+        while len(kept) >= KEPT:
+            del kept[next(iter(kept))]
+        kept[key] = (found, self.clock() + (KNOWN_S if found else UNKNOWN_S))
         return found
 
 

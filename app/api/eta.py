@@ -83,8 +83,8 @@ def _group(services: ExtenderServices, namespace: str, name: str) -> Group:
     groups = services.cache.groups
     found = groups.get(key_of(services, namespace, name))
     if found is None:
-        of_namespace = (group for group in groups.values() if group.namespace == namespace)
-        found = next((group for group in of_namespace if job_of(group) == name), None)
+        there = services.cache.registry.in_namespace(namespace).values()
+        found = next((group for group in there if job_of(group) == name), None)
     if found is None:
         raise BadRequest(f"no PodGroup, job or pod {namespace}/{name} is known", status=404)
     return found

@@ -145,7 +145,5 @@ def key_of(services: ExtenderServices, namespace: str, name: str) -> GroupKey:
     key = group_key(namespace, name)
     if key in services.cache.groups:
         return key
-    for member in services.cache.members.values():
-        if member.pod.namespace == namespace and member.pod.name == name:
-            return member.group
-    return key
+    found = services.cache.registry.of_pod(namespace, name)
+    return key if found is None else found.key

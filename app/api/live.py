@@ -67,7 +67,7 @@ class LiveView(Response):
         request = Request(scope)
         user, readers = await self._access.readers(request, self._asked)
         try:
-            with self._views.opened(user):
+            with self._views.opened(user, readers):
                 told = _Told(user, readers, await self._views.audience(readers))
                 await send(_begin(self.raw_headers, self.status_code))
                 await self._tell(told, request, receive, send)

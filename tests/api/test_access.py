@@ -266,6 +266,33 @@ async def test_so_many_answers_are_kept_and_no_more() -> None:
         assert len(reviews.tokens) == KEPT + 2, "the oldest one was asked about again"
 
 
+async def test_guessed_tokens_keep_no_valid_one_from_being_believed_or_renewed() -> None:
+    reviews = FakeReviews()
+    async with asked_by("", reviews=reviews) as at:
+
+        async def show(token: str) -> int:
+            answer = await at.client.get(
+                "/debug/plan", headers={"authorization": f"Bearer {token}"}
+            )
+            return answer.status_code
+
+        assert await show("olgas") == 200
+        for number in range(KEPT + 1):
+            await show(f"t{number}")
+        asked_before = len(reviews.tokens)
+        assert await show("olgas") == 200
+        assert len(reviews.tokens) == asked_before
+        await advance(KNOWN_S + 1)
+        reviews.takes_s = 1.0
+        guessing = [asyncio.ensure_future(show(f"g{number}")) for number in range(ASKED_AT_ONCE)]
+        await advance(0.1)
+        assert await show("another guess") == 429
+        renewed = asyncio.ensure_future(show("olgas"))
+        await advance(2)
+        assert await renewed == 200
+        assert {await each for each in guessing} == {401}
+
+
 async def test_a_ledger_is_compared_once_for_all_who_ask_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

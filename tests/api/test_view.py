@@ -20,10 +20,17 @@ from app.model.pod import GATE
 from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
 from app.service.cycle.eta.etas import EtaAnswer, Etas
-from app.service.telling.view.audience import DELTAS
+from app.service.telling.view.audience import DELTAS, Audience
 from app.service.telling.view.expected import EVERY_S as FORECAST_EVERY_S
 from app.service.telling.view.rows import Whole
-from app.service.telling.view.views import EVERY_S, KEPT_S, VIEWERS, VIEWERS_OF_ACCOUNT
+from app.service.telling.view.views import (
+    AUDIENCES,
+    EVERY_S,
+    FOR_OPERATORS,
+    KEPT_S,
+    VIEWERS,
+    VIEWERS_OF_ACCOUNT,
+)
 from tests.api.stand import Stand, stand
 from tests.api.test_access import AWAY, SECRET, FakeReviews, asked_by
 from tests.builders import make_pod, make_queue, make_shape
@@ -473,6 +480,20 @@ async def test_so_many_readers_follow_and_no_more() -> None:
             assert served.status == 200
         for each in readers:
             await each.end()
+
+
+async def test_tenants_leave_places_to_operators() -> None:
+    async with asked_by("toms", address=AWAY) as toms, asked_by("olgas", address=AWAY) as olgas:
+        for at in (toms, olgas):
+            at.views._viewers["others"] = VIEWERS - FOR_OPERATORS
+            for number in range(AUDIENCES):
+                readers = frozenset({f"team-{number}"})
+                at.views._audiences[readers] = Audience(readers)
+        for path in ("/view", "/view/stream"):
+            assert (await toms.get(f"{path}?namespace=default")).status_code == 503
+        assert (await olgas.get("/view")).status_code == 200
+        async with reading(olgas, token="olgas", address=AWAY) as served:
+            assert served.status == 200
 
 
 @pytest.mark.parametrize("path", ["/view", "/view/stream"])

@@ -72,6 +72,17 @@ class Registry:
             self._by_namespace.setdefault(group.namespace, {})[key] = group
         return group
 
+    def in_namespace(self, namespace: str) -> Mapping[GroupKey, Group]:
+        """The groups of a namespace."""
+        return self._by_namespace.get(namespace, {})
+
+    def of_pod(self, namespace: str, name: str) -> Group | None:
+        """The group of the pod of that name; None: there is no such pod of ours."""
+        for group in self.in_namespace(namespace).values():
+            if any(member.pod.name == name for member in group.members.values()):
+                return group
+        return None
+
     def count_foreign(self, keys: Iterable[GroupKey]) -> None:
         """Other schedulers have bound pods of these groups, or some of those are gone."""
         for key in keys:

@@ -129,14 +129,9 @@ def find_group(cache: ClusterCache, namespace: str, name: str) -> Group | None:
     group = cache.groups.get(group_key(namespace, name))
     if group is not None:
         return group
-    mine = f"{namespace}/"
-    jobs = [g for key, g in cache.groups.items() if key.startswith(mine) and job_of(g) == name]
-    if jobs:
-        return max(jobs, key=created)
-    for member in cache.members.values():
-        if member.pod.namespace == namespace and member.pod.name == name:
-            return cache.groups.get(member.group)
-    return None
+    there = cache.registry.in_namespace(namespace).values()
+    jobs = [group for group in there if job_of(group) == name]
+    return max(jobs, key=created) if jobs else cache.registry.of_pod(namespace, name)
 
 
 def job_story(

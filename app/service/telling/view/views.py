@@ -28,6 +28,8 @@ KEPT_S: Final = 30.0
 VIEWERS: Final = 200
 """Readers that follow the view at a time, in all and those of one account."""
 VIEWERS_OF_ACCOUNT: Final = 40
+FOR_OPERATORS: Final = 20
+"""Of these places, so many are left to readers that are told everything."""
 AUDIENCES: Final = 200
 """Views of different rights that are kept at a time."""
 
@@ -75,7 +77,7 @@ class Views:
             await self._look.get()
 
     def _begun(self, readers: Readers) -> Audience:
-        if len(self._audiences) >= AUDIENCES:
+        if len(self._audiences) >= AUDIENCES and readers is not None:
             why = f"{AUDIENCES} views of different rights are read already; ask again later"
             raise TooManyViewers(why, of_account=False)
         found = self._audiences[readers] = Audience(readers)
@@ -87,10 +89,11 @@ class Views:
         return None if self._state is None else self._state.expected.estimate(key)
 
     @contextmanager
-    def opened(self, user: str) -> Iterator[None]:
+    def opened(self, user: str, readers: Readers) -> Iterator[None]:
         """A reader that follows a view for as long as this lasts; raises `TooManyViewers`."""
-        if self._viewers.total() >= VIEWERS:
-            raise TooManyViewers(f"{VIEWERS} readers follow the view already", of_account=False)
+        most = VIEWERS if readers is None else VIEWERS - FOR_OPERATORS
+        if self._viewers.total() >= most:
+            raise TooManyViewers(f"{most} readers follow the view already", of_account=False)
         if self._viewers[user] >= VIEWERS_OF_ACCOUNT:
             why = f"{VIEWERS_OF_ACCOUNT} readers of {user} follow the view already"
             raise TooManyViewers(why, of_account=True)
