@@ -29,7 +29,7 @@ VIEWERS: Final = 200
 """Readers that follow the view at a time, in all and those of one account."""
 VIEWERS_OF_ACCOUNT: Final = 40
 FOR_OPERATORS: Final = 20
-"""Of these places, so many are left to readers that are told everything."""
+"""Places among these that only readers may take that are told everything."""
 AUDIENCES: Final = 200
 """Views of different rights that are kept at a time."""
 
