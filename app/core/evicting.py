@@ -152,6 +152,7 @@ class Evicting:
         self._tiers = [[rule for rule in tier if not rule.by_pod] for tier in tiers]
         self._of_pods = [rule for rule in rules if rule.by_pod]
         self._binding = [rule for rule in rules if rule.binds and not rule.by_pod]
+        self._together = [rule.together for rule in self._binding if rule.together is not None]
         self.ledger: Ledger = opening.ledger
         self._disruptions = Disruptions(opening.ledger, now=opening.now)
 
@@ -198,6 +199,8 @@ class Evicting:
                 return False
             if not _answer(tier, preemptor, candidate).rules:
                 return False
+        if len(rows) > 1 and not all(keeps(preemptor, rows) for keeps in self._together):
+            return False
         pods = [Candidate.of(snapshot, at) for at in rows] if self._of_pods else []
         return not any(
             rule.allows(preemptor, pod) is False for rule in self._of_pods for pod in pods

@@ -8,7 +8,7 @@ takes part in; hooks read the running numbers from the ledger and change nothing
 the actions never see a plugin.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple
@@ -208,6 +208,13 @@ never back.
 """
 
 
+Together = Callable[[Preemptor, Collection[int]], bool]
+"""Whether a plugin lets pods of one gang go at once of which it lets each go by itself.
+
+They are positions in ``snapshot.running``; the ledger stands as before the first of them goes.
+"""
+
+
 class Trait(Enum):
     """Something of a candidate that a rule may look at."""
 
@@ -245,6 +252,8 @@ class EvictionRule:
     among_equals: bool = False
     beside: "EvictionRule | None" = None
     """What the plugin says of single pods besides: a rule ``by_pod``."""
+    together: Together | None = None
+    """What the plugin says of pods that go at once; only a rule that ``binds`` may have a say."""
 
 
 Preemptive = Callable[[Preemptor], Refusal | None]

@@ -292,11 +292,20 @@ def _taking(hooks: Hooks, quota: Quota, reclaiming: Reclaiming) -> Hooks:
 
     spares = "of queues that hold no more than they deserve"
     looks_at = frozenset({Trait.QUEUE, Trait.REQUEST})
+    gives = EvictionRule(
+        "capacity",
+        reclaiming.may_go,
+        spares,
+        looks_at,
+        binds=True,
+        together=reclaiming.keeps_guarantee,
+    )
+
     return replace(
         hooks,
         preemptive=preemptive,
-        reclaimable=EvictionRule("capacity", reclaiming.may_go, spares, looks_at, binds=True),
-        unified_evictable=EvictionRule("capacity", evictable, spares, looks_at, binds=True),
+        reclaimable=gives,
+        unified_evictable=replace(gives, allows=evictable),
         victim_queue_order=victims_first,
     )
 

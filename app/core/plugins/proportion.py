@@ -10,6 +10,9 @@ What no entitled gang can use is *borrowed*, up to what the queue could really h
 argument ``borrowing`` is false (:mod:`app.core.actions.allocate`).
 """
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 
 from app.core.ledger import Ledger
@@ -30,6 +33,7 @@ from app.core.settling import Settling
 from app.core.shares import limits
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.entitlements import Entitlement, entitlements
+from app.core.shares.reclaiming import going
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
@@ -46,6 +50,14 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
     def open_(session: Session) -> Hooks:
         queues = Proportion(session.ledger, now=session.now)
+        gives = EvictionRule(
+            "proportion",
+            queues.reclaimable,
+            SPARES,
+            _LOOKS_AT,
+            binds=True,
+            together=queues.keeps_guarantee,
+        )
         return Hooks(
             queue_order=queues.compare,
             enqueueable=queues.enqueueable,
@@ -59,12 +71,8 @@ def configure(conf: PluginConf) -> OpenPlugin:
             borrowing=borrowing,
             queue_shares=queues.queue_share,
             preemptive=queues.preemptive,
-            reclaimable=EvictionRule(
-                "proportion", queues.reclaimable, SPARES, _LOOKS_AT, binds=True
-            ),
-            unified_evictable=EvictionRule(
-                "proportion", queues.evictable, SPARES, _LOOKS_AT, binds=True
-            ),
+            reclaimable=gives,
+            unified_evictable=replace(gives, allows=queues.evictable),
         )
 
     return open_
@@ -137,6 +145,14 @@ class Proportion:
     def evictable(self, preemptor: Preemptor, candidate: Candidate) -> bool | None:
         """Whether the candidate is reclaimable, for actions that reclaim; None for the others."""
         return self.reclaimable(preemptor, candidate) if preemptor.action.reclaims else None
+
+    def keeps_guarantee(self, preemptor: Preemptor, rows: Collection[int]) -> bool:
+        """Whether the queue of these pods, all of one gang, keeps what is guaranteed to it."""
+        name, request = going(self._ledger.snapshot, rows)
+        if name == preemptor.gang.queue:
+            return True
+        queue, held = self._ledger.snapshot.queues.get(name), self._ledger.queue(name).allocated
+        return not limits.needs_guarantee(queue, request, held=held, axis=self._axis)
 
     def _beyond_share(self, queue: QueueName, asked: Vector) -> Refusal | None:
         self._follow_admissions()

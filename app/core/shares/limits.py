@@ -71,6 +71,16 @@ def guaranteed(queues: Iterable[Queue]) -> tuple[Queue, ...]:
     return tuple(queue for queue in queues if queue.guarantee)
 
 
+def needs_guarantee(
+    queue: Queue | None, request: Vector, *, held: Vector, axis: ResourceAxis
+) -> bool:
+    """Whether a queue that has ``held`` keeps less than it is guaranteed without ``request``."""
+    if queue is None or not queue.guarantee:
+        return False
+    least = on_axis(queue.guarantee, axis)
+    return bool(((request > 0) & (least > 0) & (held - request < least)).any())
+
+
 def total(vectors: Iterable[Vector], axis: ResourceAxis) -> Vector:
     """The sum of ``vectors``."""
     out = np.zeros(len(axis), dtype=np.int64)

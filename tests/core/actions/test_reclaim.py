@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
+import pytest
+
+from app.model.amounts import Amounts
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.running import Protection
 from app.model.workload import GroupPhase
-from tests.builders import make_queue
+from tests.builders import make_amounts, make_queue
 from tests.core.actions.rigs import cores, gang_of, members, policies, vector
 from tests.core.contended import RunningGang, contended, eviction_for, running_gang, victims
 from tests.running import Runs
@@ -24,6 +27,11 @@ A, B = make_queue("a"), make_queue("b")
 def asks(name: str, count: int, *, queue: str = "b") -> Gang:
     """A gang of ``count`` cores in ``queue``."""
     return gang_of(name, count, queue=QueueName(queue))
+
+
+def amounts(cpu: int) -> Amounts:
+    """That many cores."""
+    return make_amounts(cpu=1000 * cpu)
 
 
 def singles(count: int, *, nodes: int, queue: str = "a") -> list[RunningGang]:
@@ -76,6 +84,22 @@ def test_a_queue_that_is_not_reclaimable_gives_nothing() -> None:
     )
     assert victims(outcome) == set()
     assert "4 of queues that are not reclaimable" in outcome.text("mine")
+
+
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_a_gang_that_a_guarantee_covers_does_not_go_whole(plugin: str, action: str) -> None:
+    by = policies((("priority", WHOLE), ("predicates", plugin)), ("enqueue", "allocate", action))
+    low = running_gang("low", [0, 0, 1], minimum=2, queue="a")
+    kept = running_gang("kept", [2, 2], queue="c")
+    b = make_queue("b", weight=9, deserved=amounts(3))
+    c = make_queue("c", reclaimable=False)
+    for guarantee, goes in (0, {"low-0", "low-1", "low-2"}), (2, set()):
+        a = make_queue("a", deserved=amounts(2), guarantee=amounts(guarantee))
+        outcome = contended(
+            asks("mine", 3), running=[low, kept], nodes=cores(2, 2, 2), queues=(a, b, c), by=by
+        )
+        assert victims(outcome) == goes
 
 
 def test_priorities_do_not_matter_between_queues() -> None:
