@@ -38,6 +38,38 @@ PAGE_OF: Final[Mapping[str, str]] = {
     "usage": "[Busy nodes](usage.md)",
 }
 """Plugin -> the page that tells more."""
+EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "binpack": ("binpack",),
+    "capacity": ("queues/tree.yaml", "queues/tree-jobs.yaml"),
+    "cdp": ("scheduling/cooldown.yaml",),
+    "conformance": ("conformance",),
+    "deviceshare": ("scheduling/shared-gpus.yaml",),
+    "drf": (
+        "scheduling/fair-share-cpu.yaml",
+        "scheduling/fair-share-memory.yaml",
+        "scheduling/fair-share-small.yaml",
+    ),
+    "extender": ("extender",),
+    "gang": ("scheduling/gang.yaml", "scheduling/gang-mpi.yaml"),
+    "group-topology-affinity": ("scheduling/topology-affinity.yaml",),
+    "network-topology-aware": ("scheduling/network-topology.yaml",),
+    "nodegroup": ("queues/node-groups.yaml", "queues/node-groups-jobs.yaml"),
+    "nodeorder": ("nodeorder",),
+    "numa-aware": ("scheduling/numa.yaml",),
+    "overcommit": ("overcommit",),
+    "pdb": ("pdb",),
+    "predicates": ("scheduling/node-selector.yaml", "scheduling/volumes.yaml"),
+    "priority": ("scheduling/priority-high.yaml", "scheduling/priority-job.yaml"),
+    "proportion": ("proportion",),
+    "rescheduling": ("scheduling/rescheduling.yaml",),
+    "resource-strategy-fit": ("resource-strategy-fit",),
+    "resourcequota": ("resourcequota",),
+    "sla": ("scheduling/waiting-time.yaml",),
+    "task-topology": ("scheduling/task-topology.yaml",),
+    "tdm": ("scheduling/revocable.yaml",),
+    "usage": ("usage",),
+}
+"""Plugin -> files and folders below `examples/` that show it."""
 _MEANT: Final[Mapping[str, str]] = {
     "borrowing.patience": "60s",
     "deviceshare.KnownGeometriesCMName": "volcano-vgpu-device-config",
@@ -121,6 +153,7 @@ def sections() -> Iterator[str]:
     for plugin, configure in sorted(PLUGINS.items()):
         yield f"## {plugin}"
         yield f"{_purpose(configure)}{_more(plugin)}"
+        yield _examples(plugin)
         rows = [(each.key, each.kind, each.told) for each in arguments_of(plugin)]
         rows += _BESIDE.get(plugin, ())
         if not rows:
@@ -137,6 +170,11 @@ def _purpose(configure: object) -> str:
     text = " ".join((inspect.getdoc(module) or "").partition("\n\n")[0].split())
     said = re.sub(r"``(.*?)``", r"`\1`", text.partition(": ")[2])
     return said[:1].upper() + said[1:]
+
+
+def _examples(plugin: str) -> str:
+    named = [f"`examples/{each}`" for each in EXAMPLES[plugin]]
+    return f"{'Example' if len(named) == 1 else 'Examples'}: {', '.join(named)}."
 
 
 def _more(plugin: str) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from app.core.plugins.catalogue import PLUGINS
+from app.core.tiers import build
+from app.wire.scheduler_conf import parse_scheduler_conf
 from tests.clusters.installation import ROOT
 from tests.documents import pages
-from tests.documents.arguments import PAGE_OF, arguments_of
+from tests.documents.arguments import EXAMPLES, PAGE_OF, arguments_of
 
 PAGES = pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
 
@@ -41,6 +43,31 @@ def test_the_meaning_of_every_argument_is_told(plugin: str) -> None:
     told = row + "".join((ROOT / "docs" / page).read_text() for page in _named(plugin))
     keys = [each.key for each in arguments_of(plugin) if _last(each.key) not in told]
     assert [key for key in keys if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_every_plugin_has_an_example_that_is_there_and_in_the_guide(plugin: str) -> None:
+    guide = (ROOT / "examples" / "README.md").read_text()
+    for name in EXAMPLES[plugin]:
+        path = ROOT / "examples" / name
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        assert [each.name for each in files if _in_guide(each) not in guide] == []
+        assert files
+
+
+@pytest.mark.parametrize(
+    "conf", (ROOT / "examples").rglob("*.conf"), ids=lambda conf: str(conf.parent.name)
+)
+def test_the_configuration_of_an_example_has_its_plugin_and_nothing_without_effect(
+    conf: Path,
+) -> None:
+    read = build(parse_scheduler_conf(conf.read_text())).conf
+    assert conf.parent.name in {plugin.name for tier in read.tiers for plugin in tier}
+    assert read.warnings == ()
+
+
+def _in_guide(file: Path) -> str:
+    return f"| `{file.relative_to(ROOT / 'examples')}` |"
 
 
 def _named(plugin: str) -> list[str]:

@@ -51,6 +51,11 @@ def files() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*.y*ml"))
 
 
+def has_configuration(file: str) -> bool:
+    """Whether a configuration lies beside it, without which it does not show what it is for."""
+    return any((ROOT / file).parent.glob("*.conf"))
+
+
 def documents(file: str) -> Objects:
     """The objects in a file."""
     return installation.documents(ROOT / file)

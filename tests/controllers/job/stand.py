@@ -65,17 +65,7 @@ class Stand:
 
     def start_controllers(self, *flags: str) -> None:
         """Start a process that runs the controllers."""
-        plane = self.rig.controlplane
-        argv: list[str | Path] = [
-            COMMAND,
-            "controllers",
-            f"--kubeconfig={account(plane, 'pumice-controllers')}",
-            "--leader-elect=false",
-            f"--extender-url={self.rig.extender.url}",
-            f"--healthz-address=127.0.0.1:{free_port()}",
-            *flags,
-        ]
-        self._controllers = Process(argv, log=plane.log("controllers"), name="controllers")
+        self._controllers = controllers(self.rig, *flags)
 
     def kill_controllers(self) -> None:
         """End it as by kill -9."""
@@ -184,6 +174,21 @@ def phase_of(job: Object) -> str:
 def _have_default(queues: Objects) -> bool:
     """Whether the extender has made the queue of those that name none."""
     return any(queue["metadata"]["name"] == "default" for queue in queues)
+
+
+def controllers(rig: Rig, *flags: str) -> Process:
+    """Start a process that runs the controllers."""
+    plane = rig.controlplane
+    argv: list[str | Path] = [
+        COMMAND,
+        "controllers",
+        f"--kubeconfig={account(plane, 'pumice-controllers')}",
+        "--leader-elect=false",
+        f"--extender-url={rig.extender.url}",
+        f"--healthz-address=127.0.0.1:{free_port()}",
+        *flags,
+    ]
+    return Process(argv, log=plane.log("controllers"), name="controllers")
 
 
 def kubelets(plane: ControlPlane, prefix: str) -> Process:
