@@ -28,6 +28,7 @@ from app.sandbox.ports import ExtenderClient
 from app.sandbox.racks import rack_documents
 from app.sandbox.scheduler.loop import LoopConfig, SchedulerLoop
 from app.sandbox.store_kubelet_api import StoreKubeletApi
+from app.sandbox.volumes import VolumeController
 from app.wire.documents import Document
 
 OURS = "volcano"
@@ -52,6 +53,7 @@ class Sandbox:
     orphans: OrphanCollector
     old_events: OldEvents
     device_claims: ClaimController
+    volumes: VolumeController
     loops: tuple[SchedulerLoop, ...]
 
     @property
@@ -71,6 +73,7 @@ class Sandbox:
             group.create_task(self.orphans.run())
             group.create_task(self.old_events.run())
             group.create_task(self.device_claims.run())
+            group.create_task(self.volumes.run())
             for loop in self.loops:
                 group.create_task(loop.run())
 
@@ -135,6 +138,7 @@ def build_sandbox(
         orphans=orphans,
         old_events=old_events,
         device_claims=ClaimController(server),
+        volumes=VolumeController(server),
         loops=loops,
     )
 

@@ -106,11 +106,12 @@ def _complete_crd(crd: Document, around: Surroundings) -> None:
 
 
 def _complete_claim(claim: Document, around: Surroundings) -> None:
-    """A claim whose class is stored is bound at once; volumes themselves are not played."""
+    """A claim whose class is stored is bound at once, unless the class waits for its first pod."""
     claim["status"] = {"phase": "Pending"}
     spec, metadata = claim.setdefault("spec", {}), claim["metadata"]
     chosen = ObjectName("", spec.get("storageClassName") or "")
-    if around.store.get(STORAGE_CLASSES, chosen) is None:
+    of_class = around.store.get(STORAGE_CLASSES, chosen)
+    if of_class is None or of_class.get("volumeBindingMode") == "WaitForFirstConsumer":
         return
     spec.setdefault("volumeName", f"pvc-{metadata['uid']}")
     completed = {"pv.kubernetes.io/bind-completed": "yes"}

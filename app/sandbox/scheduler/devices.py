@@ -15,15 +15,13 @@ from uuid import uuid4
 
 from app.cache.nodes.device_pools import DevicePools
 from app.core.placement.claims import Offer, OpenClaim, Taken, Undecided, assign
-from app.core.placement.selectors import NodeSelectors
 from app.model.device_claims import DeviceClaim, DeviceRequest
 from app.model.device_slices import DeviceId, Reach, unqualified
 from app.model.node import Node
-from app.model.shape import NodeTerm
 from app.sandbox.apiserver import errors
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.device_claims import CLAIMS
-from app.sandbox.scheduler.claims import Unusable
+from app.sandbox.scheduler.claims import Unusable, is_among
 from app.wire import quantity
 from app.wire.documents import Document, ObjectName, items, name_of, section, uid_of
 from app.wire.objects.device_claims import decode_device_claim
@@ -153,7 +151,7 @@ class Look:
         """Why the node does not do; empty: it does."""
         here = decode_node(_text(node))
         terms = (each.allocation.node_terms for each in self._claims if each.allocation)
-        if not all(_is_among(each, here) for each in terms):
+        if not all(is_among(each, here) for each in terms):
             return _ELSEWHERE
         return _CANNOT if self.chosen(node) is None else ""
 
@@ -242,11 +240,7 @@ def _text(document: Document) -> bytes:
     return json.dumps(document).encode()
 
 
-def _is_among(terms: tuple[NodeTerm, ...] | None, node: Node) -> bool:
-    return terms is None or bool(NodeSelectors([node]).any_of(terms)[0])
-
-
 def _reaches(reach: Reach, node: Node) -> bool:
     if reach.node:
         return reach.node == node.name
-    return reach.everywhere or (reach.terms is not None and _is_among(reach.terms, node))
+    return reach.everywhere or (reach.terms is not None and is_among(reach.terms, node))

@@ -10,7 +10,9 @@ from typing import Any
 
 from app.sandbox.apiserver.store import ChangeKind, Store, StoreChange
 from app.sandbox.device_claims import CLAIMS as DEVICE_CLAIMS
+from app.sandbox.scheduler.claims import CLASSES as STORAGE_CLASSES
 from app.sandbox.scheduler.claims import STORAGE as CLAIMS
+from app.sandbox.scheduler.claims import VOLUMES
 from app.sandbox.scheduler.cluster import Cluster
 from app.sandbox.scheduler.devices import CLASSES, SLICES
 from app.sandbox.scheduler.nominations import Nominations
@@ -20,6 +22,7 @@ from app.wire.documents import Document, is_terminal, items, name_of, section, u
 _PODS = "/pods"
 _NODES = "/nodes"
 _NAMESPACES = "/namespaces"
+_VOLUMES = frozenset({VOLUMES, STORAGE_CLASSES})
 
 
 class Feed:
@@ -75,6 +78,8 @@ class Feed:
             self._namespace_changed(change)
         elif change.storage == CLAIMS and change.kind is not ChangeKind.DELETED:
             self._queue.wake(Wake.CLAIM_CHANGED)
+        elif change.storage in _VOLUMES and change.kind is not ChangeKind.DELETED:
+            self._queue.wake(Wake.VOLUMES_CHANGED)
         elif change.storage in {DEVICE_CLAIMS, CLASSES}:
             self._queue.wake(Wake.DEVICES_CHANGED)
         elif change.storage == SLICES:

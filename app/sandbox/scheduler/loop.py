@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -24,7 +24,8 @@ from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.clock import Clock
 from app.sandbox.ports import ExtenderClient
-from app.sandbox.scheduler import affinity, claims, messages
+from app.sandbox.scheduler import affinity, messages
+from app.sandbox.scheduler.claims import BINDING, Claims, UnboundError
 from app.sandbox.scheduler.cluster import Cluster, NodeState
 from app.sandbox.scheduler.devices import PLUGIN as DEVICES
 from app.sandbox.scheduler.devices import Devices
@@ -103,6 +104,7 @@ class SchedulerLoop:
         self._preemption = Preemption(
             self.cluster, self._nominations, server.disruption, random=random or Random()
         )
+        self._claims = Claims(server, clock=clock)
         self._devices = Devices(server)
         self._reporter = Reporter(server, clock=clock, name=config.name)
         self._bindings: set[asyncio.Task[None]] = set()
@@ -149,17 +151,19 @@ class SchedulerLoop:
         if isinstance(chosen, _Refusal):
             await self._refused(queued, candidate, chosen)
         elif self.queue.get(queued.uid) is queued:
-            self._devices.reserve(queued.pod, self.cluster.nodes[chosen].document)
+            document = self.cluster.nodes[chosen].document
+            prepares = self._claims.reserve(queued.pod, document)
+            self._devices.reserve(queued.pod, document)
             self._feed.assume(queued.pod, chosen)
             self.queue.remove(queued.uid)
-            task = asyncio.create_task(self._bind(queued, chosen))
+            task = asyncio.create_task(self._bind(queued, chosen, prepares=prepares))
             self._bindings.add(task)
             task.add_done_callback(self._bindings.discard)
 
     # Choosing a node
 
     async def _choose(self, candidate: Candidate) -> str | _Refusal:
-        everywhere = claims.unusable(candidate.pod, self._server.store)
+        everywhere = self._claims.unusable(candidate.pod)
         everywhere = everywhere or self._devices.unusable(candidate.pod)
         if everywhere is not None:
             failure = Failure(everywhere.plugin, ())
@@ -203,8 +207,7 @@ class SchedulerLoop:
         around, node = self.cluster.neighbourhood(), self.cluster.nodes[name]
         if self._nominations.failure(candidate, node, around) is not None:
             return False
-        devices = self._devices.look(candidate.pod)
-        if devices is not None and devices.failure(node.document):
+        if self._claims_failure(candidate.pod)(node.document) is not None:
             return False
         if self._extender is None:
             return True
@@ -218,18 +221,29 @@ class SchedulerLoop:
     def _plugin_failures(self, candidate: Candidate) -> dict[str, Failure]:
         pinned = affinity.pinned_nodes(candidate.pod)
         elsewhere = Failure("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
-        around, devices = self.cluster.neighbourhood(), self._devices.look(candidate.pod)
+        around, of_claims = self.cluster.neighbourhood(), self._claims_failure(candidate.pod)
         found: dict[str, Failure] = {}
         for node in around.nodes:
             failure: Failure | None = elsewhere
             if pinned is None or node.name in pinned:
                 failure = self._nominations.failure(candidate, node, around)
-            if failure is None and devices is not None:
-                why = devices.failure(node.document)
-                failure = Failure(DEVICES, (why,)) if why else None
+            failure = failure or of_claims(node.document)
             if failure is not None:
                 found[node.name] = failure
         return found
+
+    def _claims_failure(self, pod: Document) -> Callable[[Document], Failure | None]:
+        """What the pod's claims, of volumes and of devices, say against a node."""
+        volumes, devices = self._claims.look(pod), self._devices.look(pod)
+
+        def failure(node: Document) -> Failure | None:
+            reasons = volumes.failures(node) if volumes is not None else ()
+            if reasons:
+                return Failure(BINDING, reasons)
+            why = devices.failure(node) if devices is not None else ""
+            return Failure(DEVICES, (why,)) if why else None
+
+        return failure
 
     async def _best(self, candidate: Candidate, feasible: list[str]) -> str:
         """Least used first, plus the extender's opinion; ties go to the first name."""
@@ -247,18 +261,23 @@ class SchedulerLoop:
 
     # Binding
 
-    async def _bind(self, queued: QueuedPod, node: str) -> None:
+    async def _bind(self, queued: QueuedPod, node: str, *, prepares: bool) -> None:
+        """``prepares``: volumes are bound before the pod is."""
         pod = queued.pod
         try:
+            if prepares:
+                self._reporter.nominate(pod, node)
+                await self._claims.bind(pod)
             self._devices.allocate(pod)
             if self._extender is not None:
                 await self._extender.bind(pod, node)
             else:
                 self._bind_directly(pod, node)
-        except (ExtenderError, ApiError) as error:
+        except (ExtenderError, ApiError, UnboundError) as error:
             self._binding_failed(queued, str(error))
             return
         finally:
+            self._claims.unreserve(pod)
             self._devices.unreserve(pod)
         note = f"Successfully assigned {name_of(pod)} to {node}"
         self._reporter.event(pod, kind="Normal", reason="Scheduled", note=note)

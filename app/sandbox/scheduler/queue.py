@@ -42,6 +42,7 @@ class Wake(Enum):
     NODE_CHANGED = "NodeUpdate"
     NODE_DELETED = "NodeDelete"
     CLAIM_CHANGED = "PvcAdd"
+    VOLUMES_CHANGED = "PvAdd"
     DEVICES_CHANGED = "ResourceClaimAdd"
     SLICES_CHANGED = "ResourceSliceAdd"
     POD_CHANGED = "UnschedulablePodUpdate"
@@ -61,7 +62,9 @@ class QueuePart(Enum):
 
 _ROOM = frozenset({Wake.BOUND_POD_DELETED, Wake.NODE_CHANGED})
 _NODE = frozenset({Wake.NODE_CHANGED, Wake.POD_RULES_CHANGED})
-_OF_CLAIMS = frozenset({Wake.CLAIM_CHANGED, Wake.DEVICES_CHANGED, Wake.SLICES_CHANGED})
+_OF_CLAIMS = frozenset(
+    {Wake.CLAIM_CHANGED, Wake.VOLUMES_CHANGED, Wake.DEVICES_CHANGED, Wake.SLICES_CHANGED}
+)
 _NEIGHBOURS = frozenset(Wake) - {Wake.POD_CHANGED, Wake.NODE_DELETED} - _OF_CLAIMS
 _HELPS: dict[str, frozenset[Wake]] = {
     EXTENDER: frozenset(Wake) - {Wake.SLICES_CHANGED},
@@ -76,7 +79,7 @@ _HELPS: dict[str, frozenset[Wake]] = {
         {Wake.DEVICES_CHANGED, Wake.SLICES_CHANGED, Wake.NODE_CHANGED, Wake.POD_CHANGED}
     ),
     "VolumeRestrictions": frozenset({Wake.CLAIM_CHANGED, Wake.NODE_CHANGED}),
-    "VolumeBinding": frozenset({Wake.CLAIM_CHANGED, Wake.NODE_CHANGED}),
+    "VolumeBinding": frozenset({Wake.CLAIM_CHANGED, Wake.VOLUMES_CHANGED, Wake.NODE_CHANGED}),
 }
 
 

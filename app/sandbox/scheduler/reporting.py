@@ -53,6 +53,10 @@ class Reporter:
         if status:
             self._patch_status(pod, status)
 
+    def nominate(self, pod: Document, node: str) -> None:
+        """Tell where the pod is about to be bound, once what it needs there is prepared."""
+        self._patch_status(pod, {"nominatedNodeName": node})
+
     def disruption(self, victim: Document, *, by: Document) -> None:
         """Why a victim goes, before it goes."""
         found = {
