@@ -1,7 +1,8 @@
 """Claims whose volumes are made only once kube-scheduler has chosen a node for the pod.
 
-There is no provisioner on the control plane of the tests: the test makes the volume of a claim when
-it suits.
+There is no provisioner on the clusters of the tests: the test makes the volume of a claim when it
+suits. Nor does the real control plane of the tests run the controller that binds claims to volumes
+that kube-scheduler keeps for them: the test does that too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.clusters import workloads
-from tests.clusters.client import Object
+from tests.clusters.client import Object, Objects
 from tests.clusters.place import Place
 from tests.clusters.resources import CLAIMS, STORAGE_CLASSES, VOLUMES
 
@@ -25,12 +26,19 @@ _MODES = ["ReadWriteOnce"]
 class LateClaims:
     """The claims of a place and the class they are of; `with` makes that and takes all away."""
 
-    def __init__(self, place: Place, *, zones: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        place: Place,
+        *,
+        zones: Sequence[str] = (),
+        provisioner: str = "example.com/by-the-test",
+    ) -> None:
         """``zones``: where there can be volumes; none named: everywhere."""
         self._place = place
         self._api = place.api
         self._class = f"late-{place.name}"
         self._zones = zones
+        self._provisioner = provisioner
         self._provided: list[str] = []
 
     def __enter__(self) -> Self:
@@ -38,7 +46,7 @@ class LateClaims:
             workloads.item(
                 STORAGE_CLASSES,
                 self._class,
-                provisioner="example.com/by-the-test",
+                provisioner=self._provisioner,
                 volumeBindingMode="WaitForFirstConsumer",
                 allowedTopologies=[
                     {"matchLabelExpressions": [{"key": ZONE, "values": [zone]}]}
@@ -79,21 +87,44 @@ class LateClaims:
 
     def provide(self, name: str) -> None:
         """Make the claim's volume on the node that was chosen, and bind the two."""
-        here = [{"key": HOST, "operator": "In", "values": [self.wait_chosen(name)]}]
+        self._create_volume(name, self.wait_chosen(name), claimRef=self._reference(name))
+        self._bind(name, self._volume_of(name))
+
+    def offer(self, name: str, node: str) -> None:
+        """A free volume of the class on that node."""
+        self._create_volume(name, node)
+        free = {"status": {"phase": "Available"}}
+        self._api.patch(VOLUMES, self._volume_of(name), free, subresource="status")
+
+    def settle(self, name: str) -> str:
+        """Wait until a free volume is kept for the claim and bind the two; returns its name."""
+
+        def kept(volumes: Objects) -> list[str]:
+            return [each["metadata"]["name"] for each in volumes if self._is_for(each, name)]
+
+        [volume] = kept(self._api.until(VOLUMES, lambda volumes: bool(kept(volumes))))
+        self._bind(name, volume)
+        return volume.removeprefix(f"{self._place.name}-")
+
+    def _is_for(self, volume: Object, claim: str) -> bool:
+        kept = volume["spec"].get("claimRef", {})
+        return (kept.get("namespace"), kept.get("name")) == (self._place.name, claim)
+
+    def _create_volume(self, name: str, node: str, **parts: object) -> None:
+        here = [{"key": HOST, "operator": "In", "values": [node]}]
         spec = {
             "accessModes": _MODES,
             "storageClassName": self._class,
             "capacity": {"storage": "1Gi"},
             "local": {"path": "/data"},
-            "claimRef": self._reference(name),
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": here}]}},
+            **parts,
         }
         self._api.create(workloads.item(VOLUMES, self._volume_of(name), spec=spec))
         self._provided.append(name)
-        bound = {
-            "metadata": {"annotations": _BOUND},
-            "spec": {"volumeName": self._volume_of(name)},
-        }
+
+    def _bind(self, name: str, volume: str) -> None:
+        bound = {"metadata": {"annotations": _BOUND}, "spec": {"volumeName": volume}}
         self._api.patch(CLAIMS, name, bound, namespace=self._place.name)
 
     def _reference(self, name: str) -> Object:

@@ -1,6 +1,7 @@
 """Claims that get their volumes only when kube-scheduler has chosen a node for the pod.
 
-It waits for them in PreBind, before it calls Bind.
+It waits for them in PreBind, before it calls Bind. What holds on the sandbox too is in
+`tests/scenarios/test_late_volumes.py`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clusters import workloads
-from tests.clusters.partials import Partials
 from tests.clusters.place import Place
 from tests.clusters.rig import Setting, Stage
-from tests.e2e.claims import ZONE, LateClaims
-from tests.e2e.occupancy import Occupancy
+from tests.e2e.claims import LateClaims
 
 pytestmark = pytest.mark.real
 
@@ -50,31 +49,6 @@ def submit_with_one_claim(place: Place, claims: LateClaims) -> None:
     claims.wait_chosen("data")
     place.submit([workloads.pod(f"{GANG}-{n}", group=GANG) for n in range(1, SIZE)])
     place.wait_held(GANG, SIZE - 1)
-
-
-def test_a_gang_all_of_whose_claims_come_late_is_bound_whole(
-    place: Place, claims: LateClaims
-) -> None:
-    names = [f"data-{number}" for number in range(SIZE)]
-    with (
-        Partials(place.api, place.name, {GANG: SIZE}) as seen,
-        Occupancy(place.api, place.name) as on,
-    ):
-        place.add_group(GANG, SIZE)
-        for number, name in enumerate(names):
-            pod = workloads.pod(f"{GANG}-{number}", group=GANG, **claims.add(name))
-            place.submit_one(pod)
-        chosen = [claims.wait_chosen(name) for name in names]
-        for name in names[:-1]:
-            claims.provide(name)
-        place.wait_held(GANG, SIZE - 1)
-        assert not place.bound()
-        claims.provide(names[-1])
-        bound = place.wait_bound(GANG, SIZE)
-        place.wait_phase(GANG, "Running")
-        assert sorted(map(workloads.node_of, bound)) == sorted(chosen)
-        assert (on.most(), seen.made_twice()) == (1, [])
-    assert seen.longest_s() < 1
 
 
 def test_nobody_takes_the_room_of_a_gang_one_of_whose_claims_is_later_than_its_binds_are_held(
@@ -118,17 +92,3 @@ def test_the_next_extender_knows_what_the_gang_waits_for(
     place.wait_summary(GANG, WAITS)
     claims.provide("data")
     place.wait_bound(GANG, SIZE)
-
-
-def test_a_gang_goes_where_its_volumes_can_be(place: Place) -> None:
-    zone = place.add_nodes(2, cpu="2", labels={ZONE: "b"})
-    place.add_nodes(2, cpu="2", labels={ZONE: "c"})
-    with LateClaims(place, zones=["b"]) as claims:
-        place.add_group("zonal", 4)
-        names = [f"zonal-{number}" for number in range(4)]
-        for name in names:
-            place.submit_one(workloads.pod(name, group="zonal", **claims.add(name)))
-        for name in names:
-            claims.provide(name)
-        bound = place.wait_bound("zonal", 4)
-        assert {workloads.node_of(pod) for pod in bound} == set(zone)
