@@ -72,7 +72,7 @@ def stored(stage: Stage, name: str = "data") -> Document:
     return found
 
 
-def annotations(stage: Stage, name: str = "data") -> dict[str, str]:
+def said_of(stage: Stage, name: str = "data") -> dict[str, str]:
     return stored(stage, name)["metadata"].get("annotations") or {}
 
 
@@ -87,16 +87,16 @@ def phase(stage: Stage, name: str) -> str:
 
 def provide(stage: Stage, name: str = "data") -> None:
     """As a provisioner does."""
-    node = annotations(stage, name)[SELECTED]
-    kept = {"claimRef": {"namespace": "default", "name": name}}
-    stage.create(volume(f"made-{name}", node, **kept))
+    node = said_of(stage, name)[SELECTED]
+    kept = {"namespace": "default", "name": name}
+    stage.create(volume(f"made-{name}", node, claimRef=kept))
 
 
 def test_a_pod_is_bound_once_the_volume_is_made_on_the_node_that_it_got() -> None:
     async def scenario(stage: Stage) -> None:
         stage.create(storage_class(), claim(), using())
         await stage.clock.advance(30)
-        node = annotations(stage)[SELECTED]
+        node = said_of(stage)[SELECTED]
         assert section(stage.pod("p"), "status").get("nominatedNodeName") == node
         assert (stage.node_of("p"), volume_of(stage)) == ("", "")
         provide(stage)
@@ -119,7 +119,7 @@ def test_a_volume_that_never_comes_costs_the_place_after_ten_minutes() -> None:
         )
         provide(stage)
         await stage.clock.advance(20)
-        assert stage.node_of("p") == annotations(stage)[SELECTED]
+        assert stage.node_of("p") == said_of(stage)[SELECTED]
 
     play(scenario)
 
@@ -133,7 +133,7 @@ def test_a_provisioner_that_gives_up_sends_the_pod_to_look_again() -> None:
         await stage.clock.advance(1)
         assert 'provisioning failed for PVC "data"' in stage.told("p")[1]
         await stage.clock.advance(10)
-        assert annotations(stage)[SELECTED]
+        assert said_of(stage)[SELECTED]
 
     play(scenario)
 
@@ -145,7 +145,7 @@ def test_a_class_says_where_its_volumes_can_be_made() -> None:
             storage_class(allowedTopologies=[{"matchLabelExpressions": [there]}]), claim(), using()
         )
         await stage.clock.advance(3)
-        assert annotations(stage)[SELECTED] == "node-00002"
+        assert said_of(stage)[SELECTED] == "node-00002"
 
     play(scenario)
 
@@ -231,7 +231,7 @@ def test_a_claim_that_names_a_volume_is_bound_to_it_and_a_claim_that_goes_releas
     async def scenario(stage: Stage) -> None:
         stage.create(LOCAL, volume("mine", "node-00002"), claim(volumeName="mine"), using())
         await stage.clock.advance(3)
-        assert (stage.node_of("p"), annotations(stage).get(BOUND)) == ("node-00002", "yes")
+        assert (stage.node_of("p"), said_of(stage).get(BOUND)) == ("node-00002", "yes")
         stage.sandbox.server.delete("/pods", at("p"))
         stage.sandbox.server.delete(STORAGE, at("data"))
         await stage.clock.advance(3)

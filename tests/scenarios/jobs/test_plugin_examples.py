@@ -18,7 +18,8 @@ _WAIT_S = 30.0
 @pytest.fixture(scope="module")
 def scheduler_conf(request: pytest.FixtureRequest) -> str:
     """The configuration of the example of that name, as it stands."""
-    return (EXAMPLES / request.param / "scheduler.conf").read_text()
+    example: str = request.param
+    return (EXAMPLES / example / "scheduler.conf").read_text()
 
 
 def of(example: str) -> pytest.MarkDecorator:
