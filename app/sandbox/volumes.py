@@ -1,8 +1,7 @@
 """Volumes that are there, as kube-controller-manager's persistentvolume-binder keeps them.
 
-A volume without a claim is Available. One that is kept for a claim is bound to it, whether
-kube-scheduler keeps it or who made it; so is one that a claim names. No volume is looked for here,
-and none is made or deleted.
+A volume without a claim is Available. One that is kept for a claim is bound to it, and so is one
+that a claim names. No volume is looked for here, and none is made or deleted.
 """
 
 from __future__ import annotations

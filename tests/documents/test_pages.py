@@ -56,7 +56,7 @@ def test_every_plugin_has_an_example_that_is_there_and_in_the_guide(plugin: str)
 
 
 @pytest.mark.parametrize(
-    "conf", (ROOT / "examples").rglob("*.conf"), ids=lambda conf: str(conf.parent.name)
+    "conf", sorted((ROOT / "examples").rglob("*.conf")), ids=lambda conf: str(conf.parent.name)
 )
 def test_the_configuration_of_an_example_has_its_plugin_and_nothing_without_effect(
     conf: Path,

@@ -5,7 +5,7 @@ the pod gets a free volume of the class is kept for the claim, or else the claim
 for a provisioner to make a volume there. Both are chosen when the node is, and written before the
 pod is bound, which then waits until its claims are bound.
 
-There is no provisioner: who makes the volume of such a claim is a user or a test. A claim that is
+There is no provisioner: a user or a test makes the volume of such a claim. A claim that is
 bound to a volume that does not exist is good enough on every node, as claims of other classes are
 bound at once, and their volumes are not played. Nor are CSIStorageCapacities, what nodes attach,
 labels of zones, and claims that are made for single pods.
@@ -137,7 +137,7 @@ class Claims:
             await self._clock.sleep(_POLL_S)
 
     def _keep(self, volume: str, claim: ObjectName) -> None:
-        """Keep a volume for a claim; the two are then bound by who keeps volumes."""
+        """Keep a volume for a claim; the controller of volumes then binds the two."""
         found = self._store.get(STORAGE, claim)
         uid = uid_of(found) if found is not None else ""
         reference = {

@@ -1,4 +1,4 @@
-"""Examples of plugins that bring a configuration of their own: what each one promises."""
+"""Examples of plugins that bring a configuration of their own: what each one shows."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_one_job_runs_one_has_pods_that_wait_and_one_has_none_yet(applied: Appli
         what="two have pods",
     )
     (kept_out,) = [job for job in crowd if not applied.pods(job)]
-    applied.wait_waits(kept_out, "cpu asked 3, free 2")
+    applied.wait_waits(kept_out, "cpu asked 3, free 2 of 8")
     assert sorted(len(applied.running(job)) for job in crowd) == [0, 0, 3]
 
 
@@ -130,11 +130,11 @@ def test_one_job_runs_one_has_pods_that_wait_and_one_has_none_yet(applied: Appli
 def test_a_queue_takes_back_what_it_deserves_by_its_weight(applied: Applied) -> None:
     applied.place.add_nodes(1, cpu="4")
     applied.apply("proportion/queues.yaml")
-    applied.apply("proportion/lent.yaml")
-    applied.wait_running("lent", 4)
+    applied.apply("proportion/borrower.yaml")
+    applied.wait_running("borrower", 4)
     applied.apply("proportion/due.yaml")
     applied.wait_running("due", 3)
-    applied.wait_running("lent", 1)
+    applied.wait_running("borrower", 1)
 
 
 @of("conformance")
