@@ -87,6 +87,10 @@ class Applied:
         (name,) = _owned_by(job, groups)
         return name
 
+    def phase(self, job: str) -> str:
+        """The phase of its PodGroup; empty while it has none."""
+        return str(self.place.group(self.group(job)).get("status", {}).get("phase", ""))
+
     def wait_waits(self, job: str, says: str) -> None:
         """Wait until the story of the job says why it waits."""
         self.place.wait_summary(self.group(job), says)
