@@ -81,7 +81,7 @@ class LiveView(Response):
         checked = clock()
         try:
             while not gone.done():
-                for event in told.news():
+                for event in told.news(clock()):
                     async for piece in pieces(event):
                         await send(_piece(piece))
                 if stopping.done():
@@ -124,13 +124,13 @@ class _Told:
     _seen: Audience | None = None
     _generation: int = 0
 
-    def news(self) -> Iterator[Iterable[bytes]]:
+    def news(self, now: float) -> Iterator[Iterable[bytes]]:
         """The events that come next."""
         audience = self.audience
         deltas = audience.since(self._generation) if audience is self._seen else None
         self._seen, self._generation = audience, audience.generation
         if deltas is None:
-            yield _event("whole", audience.generation, audience.whole(self.user))
+            yield _event("whole", audience.generation, audience.whole(self.user, at=now))
             return
         for delta in deltas:
             yield _event("delta", delta.generation, [delta.text])

@@ -4,7 +4,9 @@ The live view is a stream of server-sent events: the whole, and then what change
 once for all readers of the same rights (:mod:`app.service.telling.view.views`).
 """
 
-from collections.abc import Sequence
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
@@ -27,6 +29,9 @@ from app.service.telling.view.views import TooManyViewers
 _DECISIONS: Final = 1_000
 """The latest decisions about a job that its story is made of."""
 _EVENTS: Final = {"content": {EVENTS: {"schema": {"type": "string"}}}}
+_LEAST_COMPRESSED: Final = 1_000
+"""Bytes of an answer that is compressed, at least."""
+_GZIP: Final = 16 + zlib.MAX_WBITS
 NAMESPACES: Final = 20
 """How many namespaces one reader is told of at most."""
 
@@ -60,7 +65,7 @@ def view_router(services: ExtenderServices) -> APIRouter:
         """
         user, readers = await access.readers(request, _namespaces(namespace))
         found = await audience(readers)
-        return StreamingResponse(pieces(found.whole(user)), media_type=JSON)
+        return _in_pieces(list(found.whole(user, at=views.sources.clock())), request)
 
     @router.get("/stream", response_class=Response, responses=_REFUSALS | {200: _EVENTS})
     async def stream(namespace: str = "") -> Response:
@@ -128,6 +133,34 @@ def _tell_of_jobs(router: APIRouter, services: ExtenderServices) -> None:
         )
         named = (each.group.partition("/")[0] for each in decisions)
         return json_for(viewer, told, namespaces={*cache.namespaces_heard_of, *named})
+
+
+def _in_pieces(texts: Sequence[bytes], request: Request) -> Response:
+    """The texts, compressed for a reader that takes that."""
+    told, headers = pieces(texts), {"Vary": "Accept-Encoding"}
+    is_large = sum(map(len, texts)) > _LEAST_COMPRESSED
+    if is_large and _takes_gzip(request.headers.get("accept-encoding", "")):
+        told = _compressed(told)
+        headers["Content-Encoding"] = "gzip"
+    return StreamingResponse(told, media_type=JSON, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether a header Accept-Encoding allows gzip."""
+    said = {
+        name.strip(): weight.replace(" ", "").rstrip("0")
+        for name, _, weight in (each.partition(";") for each in accepted.lower().split(","))
+    }
+    return said.get("gzip", "q=") not in ("q=", "q=0.")
+
+
+async def _compressed(texts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    made = zlib.compressobj(1, wbits=_GZIP)
+    async for text in texts:
+        if part := made.compress(text):
+            yield part
+        await asyncio.sleep(0)  # a piece takes about a millisecond
+    yield made.flush()
 
 
 def _latest(decisions: Sequence[KeptDecision], namespace: str, name: str) -> GroupKey | None:

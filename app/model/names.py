@@ -88,6 +88,7 @@ def plain(text: str) -> str:
     if len(text) <= LONGEST_SUBDOMAIN and _PLAIN.fullmatch(text):
         return text
     escaped = quote(text[:LONGEST_SUBDOMAIN], safe="", errors="replace")
+    escaped = escaped.replace(".", "%2E").replace("~", "%7E")
     if len(text) <= LONGEST_SUBDOMAIN and len(escaped) <= LONGEST_SUBDOMAIN:
         return escaped
     digest = sha256(text.encode(errors="replace")).hexdigest()[:16]

@@ -1,6 +1,7 @@
 """The whole state for readers: once, and live as what changed."""
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -189,6 +190,43 @@ async def test_the_whole_is_what_is_described() -> None:
         assert told.role == "leads"
         schema = (await at.get("/openapi.json")).json()["paths"]["/view"]["get"]["responses"]
         assert "application/json" in schema["200"]["content"]
+
+
+@pytest.mark.parametrize(
+    ("accepts", "packed"),
+    [
+        ("gzip", True),
+        ("br, GZip;q=0.5", True),
+        ("gzip; q=1.0", True),
+        ("", False),
+        ("br", False),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000", False),
+    ],
+)
+async def test_the_whole_is_compressed_for_readers_that_take_that(
+    accepts: str, packed: bool
+) -> None:
+    rig = Rig()
+    for number in range(200):
+        rig.node(f"n{number}", cpu=4_000)
+    async with stand(rig) as at:
+        async with at.client.stream("GET", "/view", headers={"accept-encoding": accepts}) as answer:
+            sent = b"".join([part async for part in answer.aiter_raw()])
+        assert answer.headers.get("content-encoding") == ("gzip" if packed else None)
+        assert answer.headers["vary"] == "Accept-Encoding"
+        text = gzip.decompress(sent) if packed else sent
+        assert len(json.loads(text)["nodes"]) == 200
+        assert len(sent) < len(text) / 5 or not packed
+
+
+async def test_the_whole_is_dated_by_its_answer() -> None:
+    async with stand() as at:
+        first = await whole(at)
+        await advance(EVERY_S / 2)
+        second = await whole(at)
+        assert second["generation"] == first["generation"]
+        assert second["at"] == pytest.approx(first["at"] + EVERY_S / 2)
 
 
 async def test_a_gang_with_places_and_one_without_are_told_apart() -> None:

@@ -128,7 +128,7 @@ async def made_anew(rig: Rig, readers: Readers) -> dict[str, Any]:
     views = views_of(rig)
     audience = await views.audience(readers)
     views._let_all_go()
-    return state_in(json.loads(b"".join(audience.whole("someone"))))
+    return state_in(json.loads(b"".join(audience.whole("someone", at=0.0))))
 
 
 def used(rig: Rig) -> dict[str, dict[str, int]]:

@@ -1,8 +1,13 @@
 """Names of another namespace are told to operators only."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from app.model.ids import group_key
+from app.model.names import LONGEST_SUBDOMAIN, plain
 from app.service.telling.hiding import HIDDEN, hidden, hidden_in
+from tests.scale import examples
 
 KNOWN = {"default", "team-b", "0"}
 
@@ -30,6 +35,30 @@ KNOWN = {"default", "team-b", "0"}
 )
 def test_an_object_of_another_known_namespace_is_named_to_no_tenant(text: str, told: str) -> None:
     assert hidden(text, own="default", namespaces=KNOWN) == told
+
+
+@given(st.text(min_size=1))
+@examples(10_000)
+def test_no_group_is_named_to_others_whatever_its_pods_call_it(name: str) -> None:
+    text = "held by {} (cpu 3), default/x (cpu 2)"
+    told = hidden(text.format(group_key("team-b", name)), own="default", namespaces=KNOWN)
+    assert told == text.format(HIDDEN)
+    own = text.format(group_key("default", name))
+    assert hidden(own, own="default", namespaces=KNOWN) == own
+
+
+@given(st.text(), st.text())
+@examples(10_000)
+def test_texts_that_stand_for_names_are_short_and_told_apart(one: str, other: str) -> None:
+    long_one, long_other = one * 300, other * 300
+    for first, second in ((one, other), (long_one, long_other)):
+        assert (plain(first) == plain(second)) == (first == second)
+        assert len(plain(first)) <= LONGEST_SUBDOMAIN
+
+
+@pytest.mark.parametrize("name", ["a", "train-7.x", "0", "a" * LONGEST_SUBDOMAIN])
+def test_a_name_that_an_object_can_have_stays_as_it_is(name: str) -> None:
+    assert plain(name) == name
 
 
 def test_every_text_of_an_answer_is_gone_through() -> None:

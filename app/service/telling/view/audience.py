@@ -132,14 +132,14 @@ class Audience:
 
     # --- what is told ----------------------------------------------------------------------------
 
-    def whole(self, user: str) -> Iterator[bytes]:
-        """The whole for one reader, as pieces of JSON."""
+    def whole(self, user: str, *, at: float) -> Iterator[bytes]:
+        """The whole for one reader who asks ``at`` that time, as pieces of JSON."""
         head = self._head
         assert head is not None
         namespaces = None if self.readers is None else tuple(sorted(self.readers))
         first = {
             "generation": _encode(self.generation),
-            "at": _encode(head.at),
+            "at": _encode(at),
             "role": _encode(head.role),
             "notice": _encode(head.notice),
             "viewer": _encode(ViewerOf(user, namespaces)),

@@ -276,7 +276,9 @@ class SchedulerState:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The whole view, as ``GET /view`` answers. ``role``: ``leads`` or ``stands by``.
+    """The whole view, as ``GET /view`` answered ``at`` that time.
+
+    ``role``: ``leads`` or ``stands by``.
 
     ``notice`` is a sentence where there is nothing to show yet or another replica leads.
     ``resources`` are those worth showing, the most important first.
