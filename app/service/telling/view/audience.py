@@ -133,7 +133,7 @@ class Audience:
     # --- what is told ----------------------------------------------------------------------------
 
     def whole(self, user: str, *, at: float) -> Iterator[bytes]:
-        """The whole for one reader who asks ``at`` that time, as pieces of JSON."""
+        """The whole for one reader, as pieces of JSON; ``at`` is the time of the answer."""
         head = self._head
         assert head is not None
         namespaces = None if self.readers is None else tuple(sorted(self.readers))
