@@ -7,7 +7,8 @@ Only pods with the annotation ``volcano.sh/revocable-zone: "*"``, or ``volcano.s
 first. When it closes they are evicted, in rounds ``tdm.evict.period`` (1m) apart.
 
 On other nodes pods go for gangs of their queue that are not preemptable themselves, of equal
-priority too; a gang without a job disruption budget loses one pod, or all, in one cycle.
+priority too; a gang without a job disruption budget loses one pod, or all, in one cycle. Of two
+gangs whose PodGroups say nothing of it none goes for the other: each would go in its turn.
 """
 
 from collections.abc import Mapping
@@ -167,6 +168,8 @@ class Zones:
         if mine.preemptable is True or any(_bears(mine, task) for task in preemptor.tasks):
             return False
         gang = candidate.gang
+        if mine.preemptable is None and not _is_offered(gang):
+            return False
         if has_budget(gang.annotations, candidate.pod.annotations):
             return True
         losses = self._ledger.gang(gang).losses
@@ -194,6 +197,11 @@ class Zones:
 def _bears(gang: Gang, task: Task) -> bool:
     """Whether a task may be on revocable nodes."""
     return task.shape.bears_revocation or bears_revocation(gang.annotations)
+
+
+def _is_offered(gang: Gang) -> bool:
+    """Whether its PodGroup says that its members may be evicted."""
+    return gang.preemptable is True or bears_revocation(gang.annotations)
 
 
 def _liking(gang: Gang, task: Task) -> tuple[()] | None:

@@ -192,7 +192,16 @@ def preempted(waiting: Gang, *running: RunningGang, nodes: tuple[Node, ...]) -> 
 
 def test_pods_give_way_to_a_gang_of_equal_priority_that_is_not_preemptable() -> None:
     running = [running_gang(f"p{n}", [0], solo=True) for n in range(4)]
-    assert len(preempted(asks(2), *running, nodes=(plain("n0"),))) == 2
+    assert len(preempted(asks(2, preemptable=False), *running, nodes=(plain("n0"),))) == 2
+
+
+def test_of_two_gangs_that_say_nothing_of_being_preemptable_none_goes_for_the_other() -> None:
+    silent, offered = (
+        running_gang("p", [0], solo=True, cpu=4, preemptable=said) for said in (None, True)
+    )
+    assert preempted(asks(), silent, nodes=(plain("n0"),)) == set()
+    assert preempted(asks(), offered, nodes=(plain("n0"),)) == {"p-0"}
+    assert preempted(asks(preemptable=False), silent, nodes=(plain("n0"),)) == {"p-0"}
 
 
 @pytest.mark.parametrize(
@@ -205,7 +214,7 @@ def test_pods_give_way_to_a_gang_of_equal_priority_that_is_not_preemptable() -> 
     ids=["preemptable", "by annotation", "of a zone"],
 )
 def test_a_gang_that_may_be_evicted_itself_takes_no_room(fields: dict[str, Any]) -> None:
-    running = [running_gang("p", [0], solo=True, cpu=4)]
+    running = [running_gang("p", [0], solo=True, cpu=4, preemptable=True)]
     assert preempted(asks(), *running, nodes=(plain("n0"),)) == {"p-0"}
     assert preempted(asks(**fields), *running, nodes=(plain("n0"),)) == set()
 
@@ -220,8 +229,8 @@ def test_a_gang_without_a_budget_loses_one_pod_in_a_cycle() -> None:
     many = running_gang("many", [0, 0, 0, 0], minimum=1)
     single = running_gang("single", [0], solo=True)
     nodes = (plain("n0", cpu=5),)
-    assert len(preempted(asks(1), many, single, nodes=nodes)) == 1
-    assert preempted(asks(3), many, single, nodes=nodes) == set()
+    assert len(preempted(asks(1, preemptable=False), many, single, nodes=nodes)) == 1
+    assert preempted(asks(3, preemptable=False), many, single, nodes=nodes) == set()
 
 
 # --- zones that close -----------------------------------------------------------------------------
