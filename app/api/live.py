@@ -4,9 +4,10 @@ import asyncio
 from asyncio import FIRST_COMPLETED
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fastapi import Request, Response
+from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from app.api.access import Access
@@ -36,6 +37,24 @@ async def pieces(texts: Iterable[bytes]) -> AsyncIterator[bytes]:
     for text in texts:
         for at in range(0, len(text), PIECE):
             yield text[at : at + PIECE]
+
+
+class WholeView(StreamingResponse):
+    """The whole view of one reader, that counts among those that follow it while it is taken."""
+
+    def __init__(
+        self, content: AsyncIterator[bytes], views: Views, user: str, readers: Readers, **how: Any
+    ) -> None:
+        super().__init__(content, **how)
+        self._opened = views.opened(user, readers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            with self._opened:
+                await super().__call__(scope, receive, send)
+        except TooManyViewers as error:
+            raise too_many(error) from None
 
 
 class LiveView(Response):

@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import StreamingResponse
 
 from app.api.body import JSON, BadRequest, json_for, json_value, refusals
-from app.api.live import EVENTS, LiveView, pieces, too_many
+from app.api.live import EVENTS, LiveView, WholeView, pieces, too_many
 from app.api.questions import refusing
 from app.api.services import ExtenderServices
 from app.cache.gangs.trail import job_of
@@ -65,7 +64,9 @@ def view_router(services: ExtenderServices) -> APIRouter:
         """
         user, readers = await access.readers(request, _namespaces(namespace))
         found = await audience(readers)
-        return _in_pieces(list(found.whole(user, at=views.sources.clock())), request)
+        texts = list(found.whole(user, at=views.sources.clock()))
+        told, headers = _in_pieces(texts, request)
+        return WholeView(told, views, user, readers, media_type=JSON, headers=headers)
 
     @router.get("/stream", response_class=Response, responses=_REFUSALS | {200: _EVENTS})
     async def stream(namespace: str = "") -> Response:
@@ -135,14 +136,16 @@ def _tell_of_jobs(router: APIRouter, services: ExtenderServices) -> None:
         return json_for(viewer, told, namespaces={*cache.namespaces_heard_of, *named})
 
 
-def _in_pieces(texts: Sequence[bytes], request: Request) -> Response:
-    """The texts, compressed for a reader that takes that."""
+def _in_pieces(
+    texts: Sequence[bytes], request: Request
+) -> tuple[AsyncIterator[bytes], dict[str, str]]:
+    """The texts, compressed for a reader that takes that, and what headers say of it."""
     told, headers = pieces(texts), {"Vary": "Accept-Encoding"}
     is_large = sum(map(len, texts)) > _LEAST_COMPRESSED
     if is_large and _takes_gzip(request.headers.get("accept-encoding", "")):
         told = _compressed(told)
         headers["Content-Encoding"] = "gzip"
-    return StreamingResponse(told, media_type=JSON, headers=headers)
+    return told, headers
 
 
 def _takes_gzip(accepted: str) -> bool:

@@ -520,6 +520,22 @@ async def test_so_many_readers_follow_and_no_more() -> None:
             await each.end()
 
 
+async def test_a_whole_that_is_not_taken_counts_as_a_reader() -> None:
+    async with stand() as at:
+        readers = [Reader(at, path="/view") for _ in range(VIEWERS_OF_ACCOUNT)]
+        for each in readers:
+            each.begin()
+            each.takes.clear()
+        await settle()
+        for path in ("/view", "/view/stream"):
+            assert (await at.get(path)).status_code == 429
+        await readers[0].end()
+        assert (await at.get("/view")).status_code == 200
+        for each in readers:
+            await each.end()
+        assert not at.views._viewers
+
+
 async def test_tenants_leave_places_to_operators() -> None:
     async with asked_by("toms", address=AWAY) as toms, asked_by("olgas", address=AWAY) as olgas:
         for at in (toms, olgas):

@@ -25,6 +25,12 @@ Longer than kube-scheduler and the API server keep an idle connection (90 s). Th
 of need, and one that is closed at the moment of its first use costs them that call.
 """
 
+PAUSE_S: Final = 1.0
+"""A client may take so long for what the transport keeps, about 50 KB, however large the answer is.
+
+The time beyond that is counted over all of its pauses, which may take `IDLE_S` together.
+"""
+
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 
@@ -43,6 +49,8 @@ class Bounded(OneWrite):
         """Whether a whole request has come on it."""
         self._opened: float | None = None
         self._stalled: float | None = None
+        self._late_s = 0.0
+        """By how much the client was too slow in its pauses so far."""
         self._between = 0
         self._moved = False
         self._status = HTTPStatus.BAD_REQUEST
@@ -63,7 +71,7 @@ class Bounded(OneWrite):
     def is_overdue(self, now: float) -> bool:
         """Whether the client had time enough to ask something, or to take an answer."""
         if self._stalled is not None:
-            return now > self._stalled + IDLE_S
+            return now > self._stalled + IDLE_S - self._late_s
         if self.is_waited_for:
             return False
         if self._opened is not None:
@@ -93,6 +101,9 @@ class Bounded(OneWrite):
 
     def resume_writing(self) -> None:
         """The client has taken what there was."""
+        if self._stalled is not None:
+            paused_s = self.loop.time() - self._stalled
+            self._late_s = max(self._late_s + paused_s - PAUSE_S, 0.0)
         self._stalled = None
         super().resume_writing()
 
