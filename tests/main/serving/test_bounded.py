@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
-from unittest.mock import Mock
 
 import pytest
 from starlette.responses import Response
@@ -35,7 +34,7 @@ def connection(loop: Loop) -> Bounded:
     config = Config(Response())
     config.load()
     made = Bounded(config, ServerState(), {}, _loop=cast(asyncio.AbstractEventLoop, loop))
-    made.flow = FlowControl(Mock())
+    made.flow = FlowControl(asyncio.Transport())
     made.has_asked = True
     return made
 
