@@ -169,6 +169,7 @@ class ClusterCache:
         if self.pods.ours(pod):
             pod = self.device_claims.asking(pod)
         self.pods.set_pod(self.devices.rules.marked(pod), now=now, observed=observed)
+        self.devices.heed(pod)
 
     def _see(self, pod: Pod) -> None:
         self.set_pod(pod, now=self._clock())
@@ -259,6 +260,11 @@ class ClusterCache:
         """Take over what the ConfigMap of the device plugins says."""
         if self.devices.set_config(config):
             self._follow_devices()
+            self._look_again()
+
+    def set_chip_health(self, node: str, ill: frozenset[str] | None) -> None:
+        """Take over which chips of a node do not work; None: nothing tells any more."""
+        if self.devices.set_chip_health(node, ill):
             self._look_again()
 
     def has_its_devices(self, member: Member) -> bool:

@@ -42,6 +42,14 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         bool,
         typer.Option("--vgpu", envvar="PUMICE_VGPU", help="Let pods share the GPUs as vGPUs."),
     ] = False,
+    chips: Annotated[
+        int,
+        typer.Option(
+            envvar="PUMICE_CHIPS",
+            min=0,
+            help="Ascend 310P chips of each node, cut as MindCluster does.",
+        ),
+    ] = 0,
     racks: Annotated[
         int,
         typer.Option(
@@ -162,6 +170,7 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
                 gpus=gpus,
                 gpu_memory=gpu_memory,
                 vgpu=vgpu,
+                chips=chips,
                 racks=racks,
                 batch=batch,
                 tells_load=load,

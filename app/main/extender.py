@@ -39,7 +39,7 @@ from app.main.collector import collect_seldom, spare_what_is_there
 from app.main.conf_file import Stamp, follow, stamp, text_of
 from app.main.connecting import open_client
 from app.main.front import Front
-from app.main.informers import KINDS, Informers, device_config, lease_kind, pod_kinds, waiting_pods
+from app.main.informers import KINDS, Informers, device_kinds, lease_kind, pod_kinds, waiting_pods
 from app.main.serving.server import CALL_CONNECTIONS, Bind, Server, opened, server
 from app.main.serving.serving_tls import CertificateFiles, follow_files
 from app.main.serving.translation import ClusterPorts, Home
@@ -188,9 +188,8 @@ class ExtenderProcess:
         """Serve until ``stopping`` is set, then drain."""
         parts = self._parts
         self._load_configuration()
-        config_map = parts.configuration.device_config_map
-        if config_map is not None:
-            self._informers.add(device_config(*config_map))
+        for kind in device_kinds(parts.configuration):
+            self._informers.add(kind)
         services = self._services()
         calls = extender_calls(services)
         webs = self._webs(listener, bind, services=services, calls=calls)
@@ -312,6 +311,8 @@ class ExtenderProcess:
             self._parts.cache.signals.note_dirty()
             self._parts.planning.pace.notice()
             self._follow_nodes()
+            for kind in device_kinds(self._parts.configuration):
+                self._informers.follow(kind)
             self._follow_what_evictions_ask()
 
     def _follow_nodes(self) -> None:

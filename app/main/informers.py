@@ -27,6 +27,7 @@ from app.kube.stream import (
     Modified,
     PageListed,
 )
+from app.service.configuration import Configuration
 from app.wire.objects.device_claims import decode_claim_template, decode_device_claim
 from app.wire.objects.device_configs import decode_device_config
 from app.wire.objects.device_slices import decode_device_slice
@@ -34,6 +35,7 @@ from app.wire.objects.groups import decode_pod_group
 from app.wire.objects.hyper_nodes import decode_hyper_node
 from app.wire.objects.jobs import decode_job
 from app.wire.objects.nodes import decode_node
+from app.wire.objects.npu_cores import HEALTH_LABELS, HEALTH_NAMESPACE, decode_chip_health
 from app.wire.objects.numatopologies import decode_numatopology
 from app.wire.objects.pods import decode_pod
 from app.wire.objects.policies import (
@@ -195,11 +197,29 @@ def _of_others(schedulers: Iterable[str]) -> list[str]:
     return [f"spec.schedulerName!={name}" for name in sorted(schedulers)]
 
 
+def device_kinds(configuration: Configuration) -> list[WatchedKind]:
+    """The ConfigMaps in which device plugins tell of the devices that the configuration shares."""
+    name = configuration.device_config_map
+    found = [] if name is None else [device_config(*name)]
+    return [*found, chip_health()] if configuration.devices.npu_cores else found
+
+
 def device_config(namespace: str, name: str) -> WatchedKind:
     """The ConfigMap of the device plugins."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     fields = f"metadata.name={name}"
     return WatchedKind("deviceconfigs", path, decode_device_config, fields, optional=True)
+
+
+def chip_health() -> WatchedKind:
+    """The ConfigMaps of the nodes in which MindCluster's device plugin tells of their chips."""
+    return WatchedKind(
+        "chiphealth",
+        f"/api/v1/namespaces/{HEALTH_NAMESPACE}/configmaps",
+        decode_chip_health,
+        labels=HEALTH_LABELS,
+        optional=True,
+    )
 
 
 def lease_kind(namespace: str) -> WatchedKind:

@@ -36,6 +36,7 @@ from app.main.sandbox import (
     wait_for_ever,
 )
 from app.main.signals import interruptible, until_signal
+from app.sandbox.chips import health_documents, with_chips
 from app.sandbox.clock import WallClock
 from app.sandbox.controlplane.plane import ControlPlane
 from app.sandbox.controlplane.processes import NotReady, Process
@@ -45,8 +46,9 @@ from app.sandbox.racks import rack_documents
 from app.settings.extender import ExtenderSettings
 from app.wire import manifests
 from app.wire.documents import Document, condition
-from app.wire.kinds import HYPER_NODES
+from app.wire.kinds import CONFIG_MAPS, HYPER_NODES
 from app.wire.objects.containers import MARKER
+from app.wire.objects.npu_cores import HEALTH_NAMESPACE
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
@@ -191,11 +193,13 @@ async def _install(client: ApiClient, options: SandboxOptions) -> None:
             await client.create(CRDS, crd)
         for policy in manifests.policy_documents(options.form):
             await client.create(f"{POLICIES}/{COLLECTIONS[policy['kind']]}", policy)
-        nodes = node_documents(options.nodes, now=WallClock().now())
+        nodes = with_chips(node_documents(options.nodes, now=WallClock().now()), options.nodes)
         await asyncio.gather(*(client.create(NODES, node) for node in nodes))
         await _until(lambda: _kinds_are_served(client))
         for rack in rack_documents(options.nodes):
             await client.create(HYPER_NODES.path(), rack)
+        for chips in health_documents(options.nodes):
+            await client.create(CONFIG_MAPS.path(namespace=HEALTH_NAMESPACE), chips)
         await _until(lambda: _pods_are_prepared(client, options.form))
 
 

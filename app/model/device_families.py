@@ -1,16 +1,18 @@
 """Families of devices, as data: how nodes tell of them, how pods ask and how pods are told.
 
 The families of Volcano are here (volcano.md §3.6); the ConfigMap of the device plugins renames the
-resources of :data:`VGPU`, and adds families of Ascend chips (:func:`ascend`).
+resources of :data:`VGPU`, and adds families of Ascend chips (:func:`ascend`). Of chips that
+MindCluster's device plugin cuts tells :mod:`app.model.npu_cores`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from app.model import npu_cores
 from app.model.devices import (
     WHOLE,
     Ask,
@@ -19,6 +21,7 @@ from app.model.devices import (
     DeviceAsk,
     DeviceNeed,
     DeviceOrder,
+    ExclusiveRule,
     Geometry,
     Use,
     Wanted,
@@ -41,6 +44,7 @@ class Form(Enum):
     GPU_SHARE = "capacity of the node, numbers of GPUs"
     VGPU = "text lists of Volcano's vGPU device plugin"
     HAMI = "JSON of HAMi's device plugins, text lists for pods"
+    MINDCLUSTER = "JSON of MindCluster's device plugin, numbers of chips for pods"
 
 
 class Template(NamedTuple):
@@ -57,7 +61,8 @@ class Family:
     ``count``, ``memory``, ``percent`` and ``cores`` are resources by which containers ask for
     devices, for memory of each (as an amount or in percent) and for cores of each; empty: there is
     none. ``register`` is the annotation of nodes that lists the devices; ``listed`` are resources
-    that nodes with such devices have. ``lock`` is the annotation of a node that a pod is bound to.
+    that nodes with such devices have. ``lock`` is the annotation of a node that a pod is bound to;
+    empty: there is none.
     ``word`` is what devices are called for pods, and part of the type of each where
     ``word_in_type``. Chips are given whole, with ``whole`` memory, or in one of the ``templates``;
     a chip has ``most`` memory at most.
@@ -81,7 +86,7 @@ class Family:
     @property
     def unit(self) -> str:
         """What people call such a device."""
-        return self.word if self.form is Form.HAMI else "GPU"
+        return self.word if self.form in (Form.HAMI, Form.MINDCLUSTER) else "GPU"
 
     def template_of(self, memory: int) -> Template | None:
         """The smallest part of a chip with so much memory; None: no chip has it.
@@ -119,10 +124,20 @@ VGPU: Final = Family(
 )
 
 
+NPU_CORES: Final = Family(
+    "npu-core",
+    Form.MINDCLUSTER,
+    lock="",
+    count=npu_cores.CORES,
+    register=npu_cores.CHIPS,
+    listed=(npu_cores.CORES,),
+    word=npu_cores.CHIP.type,
+)
+
 TELLING: Final = (
     "^(volcano[.]sh/(gpu-index|gpu-assigned|predicate-time|vgpu-node|vgpu-time|vgpu-ids-new|"
     "devices-to-allocate|bind-phase|bind-time)|hami[.]io/(vgpu-node|vgpu-time|bind-phase|bind-time|"
-    ".+-devices-to-allocate|.+-devices-allocated)|huawei[.]com/Ascend.*|predicate-time)$"
+    ".+-devices-to-allocate|.+-devices-allocated)|huawei[.]com/(npu-core|Ascend.*)|predicate-time)$"
 )
 """Annotations that tell a pod its devices, as a pattern that Python and CEL read alike."""
 _TELLING: Final = re.compile(TELLING)
@@ -133,9 +148,12 @@ def tells_devices(key: str) -> bool:
     return _TELLING.match(key) is not None
 
 
+_REGISTERS: Final = (VGPU.register, UNHEALTHY, HAMI_CORE_NODE, NPU_CORES.register)
+
+
 def is_register(key: str) -> bool:
     """Whether that annotation of a node tells of devices."""
-    return key in (VGPU.register, UNHEALTHY, HAMI_CORE_NODE) or key.startswith(_HAMI_REGISTER)
+    return key in _REGISTERS or key.startswith(_HAMI_REGISTER)
 
 
 def ascend(
@@ -211,28 +229,13 @@ class GpuShare(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ExclusiveRule:
-    """Labels: of the pods that have all of them no two share a GPU."""
-
-    labels: tuple[tuple[str, str], ...]
-
-    @property
-    def mark(self) -> str:
-        """What tells the rule apart from others, and from groups of pods."""
-        return "rule " + ",".join(f"{key}={value}" for key, value in self.labels)
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a pod with these labels is one of them."""
-        return all(labels.get(key) == value for key, value in self.labels)
-
-
-@dataclass(frozen=True, slots=True)
 class DeviceSetting:
     """The settings of the plugin ``deviceshare``: families that count, the choice of devices."""
 
     gpu_share: GpuShare | None = None
     vgpu: bool = False
     ascend: bool = False
+    npu_cores: bool = False
     lock: bool = False
     order: DeviceOrder = DeviceOrder.LAST
     exclusive: tuple[ExclusiveRule, ...] = ()
@@ -246,6 +249,8 @@ class DeviceSetting:
             found.append(config.vgpu)
         if self.ascend:
             found += config.ascend
+        if self.npu_cores:
+            found.append(NPU_CORES)
         return tuple(found)
 
 
@@ -282,8 +287,15 @@ def needs_of(
 @lru_cache(maxsize=4_096)
 def need_of(family: Family, asked: DeviceAsk, share: GpuShare | None = None) -> DeviceNeed | None:
     """What a pod needs of a family; None: nothing. ``share`` tells what :data:`GPU_SHARE` gives."""
-    if family.form is Form.GPU_SHARE:
-        return _gpu_share(family, asked, share)
+    match family.form:
+        case Form.GPU_SHARE:
+            return _gpu_share(family, asked, share)
+        case Form.MINDCLUSTER:
+            return npu_cores.need_of_cores(family.name, asked)
+    return _shared(family, asked)
+
+
+def _shared(family: Family, asked: DeviceAsk) -> DeviceNeed | None:
     said = asked.said()
     by_software = family.form is Form.HAMI and said.get(_CHIP_MODE) == HAMI_CORE
     asks, flaw = [], ""

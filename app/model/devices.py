@@ -2,7 +2,8 @@
 
 A device has memory (in the units of its family, mostly MiB), cores (percent of a GPU) and a number
 of containers that may share it. One that is cut into *instances* (MIG) gives each container an
-instance of one of its *geometries*; what is in use at a time is of one geometry.
+instance of one of its *geometries*; what is in use at a time is of one geometry. A chip of which
+containers get *parts* by template has AI cores, AI CPUs and units that process video instead.
 """
 
 from collections.abc import Mapping
@@ -40,10 +41,25 @@ class Geometry:
 
 
 class Slot(NamedTuple):
-    """An instance of a device that is in use: its geometry and its position there."""
+    """An instance of a device that is in use: its geometry and its position there.
+
+    Of a part of a chip it is the group of cores that it lies in, and the number of the part.
+    """
 
     group: str
     position: int
+
+
+class Part(NamedTuple):
+    """A part of a chip, by the name of its template; the whole chip has no name.
+
+    ``video`` are the shares that it has of the units that process video (DVPP).
+    """
+
+    name: str
+    cores: int
+    cpus: int
+    video: int
 
 
 class DeviceMode(StrEnum):
@@ -57,7 +73,8 @@ class DeviceMode(StrEnum):
 class DeviceKind:
     """What a device is, whichever it is: devices of equal kinds serve equally.
 
-    ``geometries`` are those that it may be cut into; none: it is not cut.
+    ``geometries`` are those that it may be cut into; none: it is not cut. ``cpus`` are AI CPUs, and
+    ``video`` shares of the units that process video.
     """
 
     type: str
@@ -66,6 +83,8 @@ class DeviceKind:
     cores: int = ALL_CORES
     mode: str = ""
     geometries: tuple[Geometry, ...] = ()
+    cpus: int = 0
+    video: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +106,8 @@ class Use:
     memory: int = 0
     cores: int = 0
     slots: frozenset[Slot] = frozenset()
+    cpus: int = 0
+    video: int = 0
 
     def plus(self, other: "Use") -> "Use":
         """Both together."""
@@ -95,6 +116,8 @@ class Use:
             self.memory + other.memory,
             self.cores + other.cores,
             self.slots | other.slots,
+            self.cpus + other.cpus,
+            self.video + other.video,
         )
 
     def minus(self, other: "Use") -> "Use":
@@ -104,6 +127,8 @@ class Use:
             self.memory - other.memory,
             self.cores - other.cores,
             self.slots - other.slots,
+            self.cpus - other.cpus,
+            self.video - other.video,
         )
 
     def peak(self, other: "Use") -> "Use":
@@ -113,6 +138,8 @@ class Use:
             max(self.memory, other.memory),
             max(self.cores, other.cores),
             self.slots | other.slots,
+            max(self.cpus, other.cpus),
+            max(self.video, other.video),
         )
 
 
@@ -136,7 +163,7 @@ class Ask:
 
     ``percent`` of the memory is meant where it is not None. ``init``: an init container that ends
     before the next container begins; others stay. ``whole``: a device that is shared with no other
-    container.
+    container. ``parts``: one of these parts of a chip, the first that can be had.
     """
 
     devices: int
@@ -145,6 +172,7 @@ class Ask:
     cores: int = 0
     init: bool = False
     whole: bool = False
+    parts: tuple[Part, ...] = ()
 
     def memory_of(self, kind: DeviceKind) -> int:
         """The memory that it takes of such a device."""
@@ -186,8 +214,9 @@ class DeviceNeed:
 
     ``asks`` are of the containers that ask, in the order in which they start. ``apart``: no two
     containers that stay share a device. ``spread``: nor do two pods of a group. ``exclusive``: nor
-    do pods that have one of these marks in common, unless the device is cut. ``flaw`` says why no
-    device will ever do; empty: nothing is wrong.
+    do pods that have one of these marks in common, unless the device is cut. ``packed``: whatever
+    the policy, the fullest device that does is taken. ``flaw`` says why no device will ever do;
+    empty: nothing is wrong.
     """
 
     family: str
@@ -196,6 +225,7 @@ class DeviceNeed:
     apart: bool = False
     spread: bool = False
     exclusive: tuple[str, ...] = ()
+    packed: bool = False
     flaw: str = ""
 
 
@@ -212,9 +242,10 @@ class ContainerLimits:
 
 @dataclass(frozen=True, slots=True)
 class DeviceAsk:
-    """What a pod says of devices: limits of containers in starting order, and annotations.
+    """What a pod says of devices: limits of containers in starting order, and how it chooses.
 
-    What that means is the matter of a family (:mod:`app.model.device_families`).
+    ``annotations`` has labels too where pods choose by these. What that means is the matter of a
+    family (:mod:`app.model.device_families`).
     """
 
     containers: tuple[ContainerLimits, ...]
@@ -228,8 +259,26 @@ class DeviceAsk:
 
 
 @dataclass(frozen=True, slots=True)
+class ExclusiveRule:
+    """Labels: of the pods that have all of them no two share a GPU."""
+
+    labels: tuple[tuple[str, str], ...]
+
+    @property
+    def mark(self) -> str:
+        """What tells the rule apart from others, and from groups of pods."""
+        return "rule " + ",".join(f"{key}={value}" for key, value in self.labels)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with these labels is one of them."""
+        return all(labels.get(key) == value for key, value in self.labels)
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceNotes:
     """What a node says of its devices: annotations, and resources that it has, healthy or not.
+
+    ``annotations`` has a label too where a device plugin says something by it.
 
     What that means is the matter of a family, as of :class:`DeviceAsk`.
     """

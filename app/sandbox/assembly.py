@@ -18,6 +18,7 @@ from app.sandbox.apiserver.http import HttpApi
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.apiserver.stock_fields import TypeOf, nothing_known
 from app.sandbox.apiserver.store import Store
+from app.sandbox.chips import health_documents, with_chips
 from app.sandbox.clock import Clock
 from app.sandbox.device_claims import ClaimController
 from app.sandbox.kubelet import Kubelet
@@ -105,7 +106,8 @@ def build_sandbox(
         clock=clock, crds=crds, admission=admission, stock_types=stock_types, seed=seed
     )
     spec = nodes or NodeSpec()
-    for document in (*node_documents(spec, now=clock.now()), *rack_documents(spec)):
+    machines = with_chips(node_documents(spec, now=clock.now()), spec)
+    for document in (*machines, *rack_documents(spec), *health_documents(spec)):
         server.create(document)
     kubelet = Kubelet(
         StoreKubeletApi(server),

@@ -42,7 +42,7 @@ class NodeSpec:
 
     With ``vgpu`` pods may share the GPUs, each of ``gpu_memory``, and the nodes say so as Volcano's
     device plugin does. ``racks`` of them stand in a row, each with as many nodes as the next, or
-    one more; 0: none.
+    one more; 0: none. ``chips`` are Ascend 310P chips that are cut as pods need them.
     ``numa`` None: the machines say nothing of NUMA nodes. ``batch`` per cent of cpu and memory are
     for offline pods too, as the agent of Volcano reports what online pods leave unused; 0: none.
     ``tells_load``: annotations tell how busy the machines are, as if pods used what they request.
@@ -54,6 +54,7 @@ class NodeSpec:
     gpus: int = 0
     gpu_memory: str = "80Gi"
     vgpu: bool = False
+    chips: int = 0
     racks: int = 0
     numa: NumaSpec | None = None
     batch: int = 0

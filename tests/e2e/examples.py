@@ -135,6 +135,9 @@ SHARED_GPUS = {
 """What a node with two GPUs offers whose device plugin lets pods share them."""
 
 
+CHIPS = {"huawei.com/npu-core": "16"}
+
+
 @contextlib.contextmanager
 def opened(rig: Rig) -> Iterator[Examples]:
     """A place with room for all examples, with webhooks and controllers at work."""
@@ -159,7 +162,7 @@ def opened(rig: Rig) -> Iterator[Examples]:
                 prefix=f"{place.name}-large",
                 cpu="64",
                 memory="256Gi",
-                extra={**SHARED_GPUS, **BATCH},
+                extra={**SHARED_GPUS, **CHIPS, **BATCH},
                 labels=LABELS,
             )
             stack.callback(nodes.delete, rig.api, large)

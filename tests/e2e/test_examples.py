@@ -61,6 +61,7 @@ EXPECTED = {
     "queues/node-groups.yaml": "Open",
     "queues/tree-jobs.yaml": "Running",
     "queues/tree.yaml": "Open",
+    "scheduling/ascend-cores.yaml": "Running",
     "scheduling/cooldown.yaml": "Running",
     "scheduling/device-claims-queue.yaml": "Open",
     "scheduling/device-claims.yaml": "Running",

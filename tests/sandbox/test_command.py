@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -285,6 +286,33 @@ def test_the_example_of_shared_gpus_can_be_tried_on_machines_that_have_some(tmp_
 
 
 @pytest.mark.sandbox
+def test_the_example_of_ascend_cores_can_be_tried_on_machines_that_have_chips(
+    tmp_path: Path,
+) -> None:
+    """As docs/devices.md says."""
+    conf = tmp_path / "conf.yaml"
+    shipped = (ROOT / "scheduler-config" / "volcano-scheduler.conf").read_text()
+    arguments = "{deviceshare.AscendMindClusterVNPUEnable: true}"
+    conf.write_text(f"{shipped}  - name: deviceshare\n    arguments: {arguments}\n")
+    (job,) = documents(ROOT / "examples" / "scheduling" / "ascend-cores.yaml")
+    with (
+        started(
+            tmp_path / "log", "--nodes=1", "--cpu=8", "--chips=2", f"--scheduler-conf={conf}"
+        ) as sandbox,
+        ApiClient(sandbox.said("API server")) as api,
+    ):
+        api.create(job, resource=JOBS, namespace="default")
+
+        def all_run(pods: list[Document]) -> bool:
+            return [pod["status"].get("phase") for pod in pods] == ["Running"] * 4
+
+        api.until(PODS, all_run, what="all run", timeout_s=20)
+        said = [pod["metadata"]["annotations"] for pod in api.list(PODS, namespace="default")]
+    told = Counter(each["huawei.com/npu-core"].partition("-")[2] for each in said)
+    assert told == {"vir02": 2, "vir04_3c_ndvpp": 2}
+
+
+@pytest.mark.sandbox
 def test_the_example_of_offline_work_can_be_tried_on_machines_that_report_room_and_load(
     tmp_path: Path,
 ) -> None:
@@ -340,6 +368,7 @@ def test_help_names_every_option() -> None:
         "--gpus",
         "--gpu-memory",
         "--vgpu",
+        "--chips",
         "--racks",
         "--numa",
         "--numa-policy",

@@ -8,15 +8,17 @@ foreign one has none.
 Charges are followed lazily, as nothing is asked of them between two snapshots.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from app.cache.nodes.gpu_rules import GpuRules
+from app.cache.nodes.said_devices import Charges, charges_of, credible
 from app.cache.nodes.usage import NodeUsage
-from app.core.placement.devices import Given, Share, assign, on_node, peak_of
+from app.core.placement.devices import Given, Share, assign, on_node
 from app.model.device_families import (
     DEFAULT_DEVICES,
     GPU_SHARE,
+    NPU_CORES,
     DeviceConfig,
     DeviceSetting,
     DevicesTaken,
@@ -26,13 +28,12 @@ from app.model.device_families import (
     need_of,
     needs_of,
 )
-from app.model.devices import UNUSED, Ask, Device, DeviceAsk, DeviceKind, DeviceNeed, Use
+from app.model.devices import UNUSED, Device, DeviceAsk, DeviceNeed
 from app.model.ids import GroupKey, NodeName, PodUid
 from app.model.node import Node
+from app.model.npu_cores import REAL
+from app.model.pod import Pod
 from app.wire.objects.devices import decided, devices, told
-
-Charges = tuple[tuple[str, Use], ...]
-"""Devices by UUID, and how much of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class DeviceUsage:
         self._occupant = occupant
         self._setting = DeviceSetting()
         self._families: tuple[Family, ...] = ()
+        self._ill_chips: dict[str, frozenset[str]] = {}
         self._listed: dict[NodeName, Mapping[str, tuple[Device, ...]]] = {}
         self._held: dict[str, _Held] = {}
         self._on: dict[NodeName, dict[str, None]] = {}
@@ -121,6 +123,22 @@ class DeviceUsage:
         if self._families:
             self._list(node)
 
+    def set_chip_health(self, node: str, ill: frozenset[str] | None) -> bool:
+        """Take over which chips of a node do not work; returns whether that is news.
+
+        None: nothing tells, so no chip of it counts.
+        """
+        if ill == self._ill_chips.get(node):
+            return False
+        if ill is None:
+            del self._ill_chips[node]
+        else:
+            self._ill_chips[node] = ill
+        there = self._usage.nodes.get(NodeName(node))
+        if there is not None:
+            self.set_node(there)
+        return True
+
     def drop_node(self, name: NodeName) -> None:
         """Forget the devices of a node; those of its pods stay until these go."""
         self._listed.pop(name, None)
@@ -145,6 +163,13 @@ class DeviceUsage:
         if node.devices is not None:
             for family in self._families:
                 each = devices(family, node.devices, node.allocatable, self.config)
+                if family is NPU_CORES:
+                    ill = self._ill_chips.get(node.name)
+                    each = (
+                        ()
+                        if ill is None
+                        else tuple(replace(d, healthy=d.id not in ill) for d in each)
+                    )
                 if each:
                     found[family.name] = each
         if found == self._listed.get(node.name, {}):
@@ -177,7 +202,8 @@ class DeviceUsage:
 
     def locks_of(self, asked: DeviceAsk | None) -> tuple[str, ...]:
         """The annotations of a node by which it is locked while such a pod is bound to it."""
-        return tuple(family.lock for family, _ in self.needs(asked)) if self.locks else ()
+        found = (family.lock for family, _ in self.needs(asked)) if self.locks else ()
+        return tuple(filter(None, found))
 
     def decision(self, uid: PodUid, *, now: float) -> Mapping[str, str] | None:
         """The annotations that tell a pod with a place its devices; None: it has none yet."""
@@ -286,15 +312,34 @@ class DeviceUsage:
             return False
         given: dict[str, _Given] = {}
         for family, need in self._needs_of_bound(occupant.asked):
-            said = decided(family, need, occupant.said)
-            listed = {each.id: each.kind for each in self._listed[node].get(family.name, ())}
-            containers = None if said is None else _credible(need, said, listed)
+            containers = self._said(family, need, node, occupant.said)
             if containers is None:
                 return False
-            given[family.name] = _Given(need, containers, _charges(need, containers))
+            given[family.name] = _Given(need, containers, charges_of(need, containers))
         if given:
             self._hold(holder, node, occupant.group, given)
         return True
+
+    def _said(
+        self, family: Family, need: DeviceNeed, node: NodeName, said: Mapping[str, str]
+    ) -> tuple[Charges, ...] | None:
+        found = decided(family, need, said)
+        listed = {each.id: each.kind for each in self._listed[node].get(family.name, ())}
+        return None if found is None else credible(need, found, listed)
+
+    def heed(self, pod: Pod) -> None:
+        """Take up what a device plugin says that it has given to a pod."""
+        held = self._held.get(pod.uid)
+        given = None if held is None else held.given.get(NPU_CORES.name)
+        if held is None or given is None or REAL not in pod.annotations:
+            return
+        if held.node not in self._listed:
+            return
+        containers = self._said(NPU_CORES, given.need, held.node, pod.annotations)
+        if containers is not None and containers != given.containers:
+            now = _Given(given.need, containers, charges_of(given.need, containers))
+            self._held[pod.uid] = replace(held, given={**held.given, NPU_CORES.name: now})
+            self._stale.add(held.node)
 
     def _needs_of_bound(self, asked: DeviceAsk) -> list[tuple[Family, DeviceNeed]]:
         """The needs of a pod that may be older than the choice of what GPUs are given by."""
@@ -323,7 +368,7 @@ class DeviceUsage:
                 tuple((there.devices[share.at].id, share.use) for share in shares)
                 for shares in found.containers
             )
-            given[family.name] = _Given(need, containers, _charges(need, containers))
+            given[family.name] = _Given(need, containers, charges_of(need, containers))
         if given:
             self._hold(holder, node, occupant.group, given)
 
@@ -342,40 +387,3 @@ class DeviceUsage:
     def _is_going(self, holder: str) -> bool:
         charge = self._usage.charges.get(holder)
         return charge is not None and charge.releasing
-
-
-def _charges(need: DeviceNeed, containers: Iterable[Charges]) -> Charges:
-    by_device: dict[str, list[tuple[Ask, Use]]] = {}
-    for ask, shares in zip(need.asks, containers, strict=True):
-        for id_, use in shares:
-            by_device.setdefault(id_, []).append((ask, use))
-    return tuple((id_, peak_of(shares)) for id_, shares in by_device.items())
-
-
-def _credible(
-    need: DeviceNeed, said: tuple[Charges, ...], kinds: Mapping[str, DeviceKind]
-) -> tuple[Charges, ...] | None:
-    """What each container has of which device; None: it is not what the pod asks for."""
-    found = []
-    for ask, shares in zip(need.asks, said, strict=True):
-        uses = []
-        for id_, use in shares:
-            kind = kinds.get(id_)
-            checked = None if kind is None else _checked(ask, kind, use)
-            if checked is None:
-                return None
-            uses.append((id_, checked))
-        found.append(tuple(uses))
-    return tuple(found)
-
-
-def _checked(ask: Ask, kind: DeviceKind, use: Use) -> Use | None:
-    memory = ask.memory_of(kind)
-    if not kind.geometries:
-        return Use(1, memory, ask.cores) if not use.slots else None
-    for slot in use.slots:
-        for geometry in kind.geometries:
-            size = geometry.memory_at(slot.position) if geometry.group == slot.group else None
-            if size is not None and size >= memory:
-                return Use(1, size, ask.cores, use.slots)
-    return None

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from app.model.device_families import ExclusiveRule
+from app.model.devices import ExclusiveRule
 from app.model.pod import Pod
 from app.model.shape import PodShape
 

@@ -23,10 +23,12 @@ from app.model.devices import (
     DeviceNeed,
     DeviceOrder,
     Geometry,
+    Part,
     Slot,
     Use,
 )
 from app.model.ids import GroupKey
+from app.model.npu_cores import groups_allow
 
 MOST_TRIES = 2_000
 """Ways to give a container its devices that are tried for one pod on one node."""
@@ -78,7 +80,8 @@ class Given:
 class Lacking:
     """A container asks for devices of which the node has only ``found`` that would do.
 
-    ``memory``, ``cores`` and ``sharers`` are what is free, by device, of those it may use.
+    ``memory``, ``cores``, ``sharers``, ``cpus`` and ``video`` are what is free, by device, of those
+    it may use.
     """
 
     ask: Ask
@@ -86,6 +89,8 @@ class Lacking:
     memory: tuple[int, ...] = ()
     cores: tuple[int, ...] = ()
     sharers: tuple[int, ...] = ()
+    cpus: tuple[int, ...] = ()
+    video: tuple[int, ...] = ()
 
 
 @lru_cache(maxsize=8_192)
@@ -103,7 +108,7 @@ class _Search:
     def __init__(self, node: OfNode, need: DeviceNeed, order: DeviceOrder) -> None:
         self._node = node
         self._need = need
-        self._order = order
+        self._order = DeviceOrder.BINPACK if need.packed else order
         self._at = [
             at
             for at, (kind, usable) in enumerate(zip(node.kinds, node.usable, strict=True))
@@ -166,6 +171,8 @@ class _Search:
             tuple(kind.memory - base.memory for kind, base in free),
             tuple(kind.cores - base.cores for kind, base in free),
             tuple(kind.sharers - base.sharers for kind, base in free),
+            tuple(kind.cpus - base.cpus for kind, base in free),
+            tuple(kind.video - base.video for kind, base in free),
         )
 
     # --- one container ---------------------------------------------------------------------------
@@ -181,14 +188,15 @@ class _Search:
             uses = shares_of(self._node.kinds[at], base, ask, beside=peak.slots)
             for way, use in enumerate(uses):
                 more = self._more(at, base, use, peak) if ask.init else 0
-                ranked.append(((more, *self._rank(at, base), way), Share(at, use)))
+                less = is_less(ask, use)
+                ranked.append(((less, more, *self._rank(at, base), way), Share(at, use)))
         ranked.sort(key=lambda each: each[0])
         return [share for _, share in ranked]
 
     def _rank(self, at: int, base: Use) -> tuple[int, int]:
         match self._order:
             case DeviceOrder.BINPACK:
-                return -base.memory, at
+                return -_filled(self._node.kinds[at], base), at
             case DeviceOrder.SPREAD:
                 return base.sharers, at
         return -at, 0
@@ -253,6 +261,8 @@ def shares_of(
 
     ``beside`` are instances that its pod has at other times.
     """
+    if ask.parts:
+        return [_part(part) for part in ask.parts if _has_room(kind, base, part)]
     memory = ask.memory_of(kind)
     if base.sharers >= kind.sharers or memory > kind.memory - base.memory:
         return []
@@ -277,6 +287,24 @@ def shares_of(
     ]
 
 
+def is_less(ask: Ask, use: Use) -> bool:
+    """Whether that is a smaller part of a chip than the container gets where there is room."""
+    return bool(ask.parts) and use.cpus < ask.parts[0].cpus
+
+
+def _part(part: Part) -> Use:
+    return Use(1, cores=part.cores, cpus=part.cpus, video=part.video)
+
+
+def _has_room(kind: DeviceKind, base: Use, part: Part) -> bool:
+    return (
+        part.cores <= kind.cores - base.cores
+        and part.cpus <= kind.cpus - base.cpus
+        and part.video <= kind.video - base.video
+        and groups_allow(part, len({slot.group for slot in base.slots}))
+    )
+
+
 def _instance(
     kind: DeviceKind, geometry: Geometry, memory: int, *, base: Use, beside: frozenset[Slot]
 ) -> tuple[int, Slot] | None:
@@ -294,22 +322,32 @@ def _instance(
     return None if best is None else (best[0], best[2])
 
 
-def _plain(use: Use) -> tuple[int, int, int, tuple[Slot, ...]]:
-    return use.sharers, use.memory, use.cores, tuple(sorted(use.slots))
+def _filled(kind: DeviceKind, use: Use) -> int:
+    """By what a device is the fuller: its memory, or the cores where nothing is said of memory."""
+    return use.memory if kind.memory else use.cores
 
 
-def total_score(node: OfNode, given: Given, order: DeviceOrder) -> float:
-    """How well that packs, or spreads, 0 to 100 for each device that a container gets."""
+def _plain(use: Use) -> tuple[int, int, int, int, int, tuple[Slot, ...]]:
+    return use.sharers, use.memory, use.cores, use.cpus, use.video, tuple(sorted(use.slots))
+
+
+def total_score(node: OfNode, need: DeviceNeed, given: Given, order: DeviceOrder) -> float:
+    """How well that packs, or spreads, 0 to 100 for each device that a container gets.
+
+    Nothing for a smaller part of a chip than there is elsewhere.
+    """
+    packs = need.packed or order is DeviceOrder.BINPACK
     score = 0.0
-    for share in _each(given.containers):
+    for ask, share in _each(need, given.containers):
         kind, used = node.kinds[share.at], node.used[share.at]
-        if order is DeviceOrder.BINPACK and kind.memory:
-            score += 100 * (used.memory + share.use.memory) / kind.memory
-        elif order is DeviceOrder.SPREAD and not used.sharers:
+        most = kind.memory or kind.cores
+        if packs and most and not is_less(ask, share.use):
+            score += 100 * (_filled(kind, used) + _filled(kind, share.use)) / most
+        elif not packs and order is DeviceOrder.SPREAD and not used.sharers:
             score += 100
     return score
 
 
-def _each(containers: Sequence[Sequence[Share]]) -> Iterator[Share]:
-    for shares in containers:
-        yield from shares
+def _each(need: DeviceNeed, containers: Sequence[Sequence[Share]]) -> Iterator[tuple[Ask, Share]]:
+    for ask, shares in zip(need.asks, containers, strict=True):
+        yield from ((ask, share) for share in shares)

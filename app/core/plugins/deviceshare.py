@@ -19,8 +19,8 @@ from app.core.placement.device_books import DeviceBooks
 from app.core.placement.devices import Given, Lacking, assign, on_node, total_score
 from app.core.policy import Hooks, NodeRule, NodeScore, NodesNow, OpenPlugin, Session
 from app.model.conf import PluginConf
-from app.model.device_families import DeviceSetting, ExclusiveRule, Family, GpuShare
-from app.model.devices import Ask, DeviceNeed, DeviceOrder
+from app.model.device_families import DeviceSetting, Family, Form, GpuShare
+from app.model.devices import Ask, DeviceNeed, DeviceOrder, ExclusiveRule, Part
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task
 from app.model.reason import Cause
@@ -53,6 +53,7 @@ def setting_of(conf: PluginConf) -> DeviceSetting:
         gpu_share=share,
         vgpu=vgpu,
         ascend=given.flag("deviceshare.AscendHAMiVNPUEnable", default=False),
+        npu_cores=given.flag("deviceshare.AscendMindClusterVNPUEnable", default=False),
         lock=given.flag("deviceshare.NodeLockEnable", default=False),
         order=_order(given.text("deviceshare.SchedulePolicy")),
         exclusive=_exclusive(conf.arguments.get(_EXCLUSIVE)),
@@ -109,7 +110,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
         if not families:
             return Hooks()
         shared = SharedDevices(session, families, setting=setting, weight=weight)
-        scores = weight > 0 and setting.order is not DeviceOrder.LAST
+        scores = weight > 0 and (setting.npu_cores or setting.order is not DeviceOrder.LAST)
         return Hooks(
             node_rules=[shared.rule()],
             node_score=NodeScore(shared.key, shared.score) if scores else None,
@@ -169,7 +170,7 @@ class SharedDevices:
                     on = on_node(each, need, gang.key, ahead=nodes.ahead)
                     found = assign(on, need, self._order)
                     if isinstance(found, Given):
-                        total += total_score(on, found, self._order)
+                        total += total_score(on, need, found, self._order)
             scores[at] = math.floor(total + 0.5)
         return scores * self._weight
 
@@ -215,6 +216,8 @@ def _of(family: Family, needs: Iterable[tuple[Family, DeviceNeed]]) -> DeviceNee
 
 def _sentence(family: Family, lacking: Sequence[Lacking]) -> str:
     unit = family.unit
+    if family.form is Form.MINDCLUSTER:
+        return _of_parts(unit, lacking)
     free = Counter(memory for each in lacking for memory in each.memory)
     if not free:
         return f"no {unit} is of a type, UUID and mode that the pod takes"
@@ -234,6 +237,37 @@ def _sentence(family: Family, lacking: Sequence[Lacking]) -> str:
         cores = max(each for one in lacking for each in one.cores)
         return f"{ask.cores} cores asked of a {unit}; at most {cores} are free"
     return f"no {unit} has {_share(ask)} free for one more container"
+
+
+def _of_parts(unit: str, lacking: Sequence[Lacking]) -> str:
+    """What the smallest part that the pod takes lacks on every chip."""
+    free = Counter(cores for each in lacking for cores in each.cores)
+    if not free:
+        return f"no {unit} works that a device plugin tells of"
+    ask = lacking[0].ask
+    part, most = ask.parts[-1], max(free)
+    if not part.name:
+        found = max(each.found for each in lacking)
+        return f"{ask.devices} whole {unit} asked; at most {found} free on a node"
+    if part.cores > most:
+        have = f"{free[most]} {unit} have" if free[most] > 1 else f"1 {unit} has"
+        return f"{_cores(part.cores)} asked of an {unit}; {have} {_cores(most)} free, none more"
+    cpus = max(each for one in lacking for each in one.cpus)
+    if part.cpus > cpus:
+        return (
+            f"template {part.name} needs {part.cpus} AI CPUs of an {unit}; at most {cpus} are free"
+        )
+    if part.video > max(each for one in lacking for each in one.video):
+        return f"template {part.name} needs the DVPP of an {unit}; on each of them it is in use"
+    return f"no {unit} has all at once that template {part.name} needs: {_needs(part)}"
+
+
+def _needs(part: Part) -> str:
+    return f"{_cores(part.cores)} in free groups, {part.cpus} AI CPUs and a share of the DVPP"
+
+
+def _cores(number: int) -> str:
+    return "1 AI core" if number == 1 else f"{number} AI cores"
 
 
 def _share(ask: Ask) -> str:

@@ -191,6 +191,11 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             lambda _: cache.set_device_config(DEFAULT_DEVICES),
             lambda each: each[0],
         ),
+        "chiphealth": KindFeed(
+            lambda each: cache.set_chip_health(each.node, each.ill),
+            lambda node: cache.set_chip_health(node, None),
+            lambda each: each.node,
+        ),
         "leases": KindFeed(
             activity.set_lease, activity.drop_lease, lambda lease: f"{lease.namespace}/{lease.name}"
         ),

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct, field
 from app.model.amounts import CPU, LARGEST_POD, MEMORY, PODS, Amounts, amounts
 from app.model.device_families import CHOOSING
 from app.model.devices import ContainerLimits, DeviceAsk
+from app.model.npu_cores import LABELS
 from app.model.numa import NumaNeed, NumaPolicy
 from app.model.shape import HostPort, QosClass
 from app.wire.errors import Reader
@@ -30,7 +31,7 @@ _NOTHING_SAID: Final = (b"", b"null")
 _ANY_ADDRESS: Final = "0.0.0.0"
 
 Choosing = tuple[tuple[str, str], ...]
-"""Annotations by which a pod chooses devices, sorted."""
+"""Annotations and labels by which a pod chooses devices, sorted."""
 
 Charged = Callable[[dict[str, int], str], dict[str, int]]
 """What a pod is charged for what its spec asks for at a path (``spec.containers[0].resources``)."""
@@ -142,11 +143,12 @@ def numa_need(containers: Containers, *, whole: Raw, policy: NumaPolicy) -> Numa
     return NumaNeed(policy, tuple(cpus)) if any(cpus) else None
 
 
-def choosing(annotations: Mapping[str, str]) -> Choosing:
-    """The annotations by which a pod chooses devices."""
-    if CHOOSING.isdisjoint(annotations):
+def choosing(annotations: Mapping[str, str], labels: Mapping[str, str]) -> Choosing:
+    """The annotations and labels by which a pod chooses devices."""
+    if CHOOSING.isdisjoint(annotations) and LABELS.isdisjoint(labels):
         return ()
-    return tuple(sorted((key, text) for key, text in annotations.items() if key in CHOOSING))
+    found = [(key, text) for key, text in annotations.items() if key in CHOOSING]
+    return tuple(sorted([*found, *((key, text) for key, text in labels.items() if key in LABELS)]))
 
 
 def device_ask(containers: Containers, choosing: Choosing) -> DeviceAsk | None:

@@ -32,7 +32,9 @@ from app.model.devices import (
     Slot,
     Use,
 )
+from app.model.npu_cores import CHIPS, SERVER_TYPE
 from app.wire.errors import DecodeError, Reader
+from app.wire.objects import npu_cores
 
 _MOST_DEVICES = 256
 """Of one node."""
@@ -58,9 +60,14 @@ class _DeviceJson(Struct, gc=False):
 _read_devices: Reader[list[_DeviceJson] | None] = Reader(list[_DeviceJson] | None)
 
 
-def device_notes(annotations: Mapping[str, str], capacity: Mapping[str, int]) -> DeviceNotes | None:
+def device_notes(
+    annotations: Mapping[str, str], labels: Mapping[str, str], capacity: Mapping[str, int]
+) -> DeviceNotes | None:
     """What a node with these says of devices; None: nothing."""
-    said = tuple(sorted((key, text) for key, text in annotations.items() if is_register(key)))
+    found = {key: text for key, text in annotations.items() if is_register(key)}
+    if CHIPS in found:
+        found[SERVER_TYPE] = labels.get(SERVER_TYPE, "")
+    said = tuple(sorted(found.items()))
     have = tuple((name, capacity[name]) for name in GPUS if capacity.get(name))
     return DeviceNotes(said, have) if said or have else None
 
@@ -81,6 +88,8 @@ def devices(
         case Form.HAMI:
             by_software = said.get(HAMI_CORE_NODE, str(config.hami_core).lower()) == "true"
             found = _by_json(said.get(family.register, ""), by_software=by_software)
+        case Form.MINDCLUSTER:
+            found = npu_cores.chips(said)
     known: dict[str, Device] = {}
     for device in found[:_MOST_DEVICES]:
         if _is_sound(device):
@@ -180,6 +189,11 @@ def told(
     if family.form is Form.GPU_SHARE:
         indexes = ",".join(str(on[share.at].index) for shares in containers for share in shares)
         return {"volcano.sh/gpu-index": indexes, "volcano.sh/predicate-time": str(int(now * 1e9))}
+    if family.form is Form.MINDCLUSTER:
+        [shares] = containers
+        return npu_cores.told(
+            [share.use for share in shares], [on[share.at] for share in shares], now=now
+        )
     lists = [
         "".join(_entry(family, ask, on[share.at], share.use) for share in shares)
         for ask, shares in zip(need.asks, containers, strict=True)
@@ -249,6 +263,8 @@ def decided(family: Family, need: DeviceNeed, annotations: Mapping[str, str]) ->
             found = _lists(annotations.get("volcano.sh/vgpu-ids-new", ""))
         case Form.HAMI:
             found = _lists(annotations.get(f"hami.io/{family.word}-devices-allocated", ""))
+        case Form.MINDCLUSTER:
+            found = [npu_cores.decided(annotations)]
     if len(found) != len(need.asks) or not all(map(_names_enough, need.asks, found)):
         return None
     return tuple(tuple(each) for each in found)

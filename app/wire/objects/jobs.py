@@ -109,7 +109,7 @@ def _made(
             pod_labels=labels,
             gates=(),
             numa_policy=task.topology_policy or said.get(NUMA_POLICY, ""),
-            choosing=containers.choosing(said),
+            choosing=containers.choosing(said, labels),
             bears_revocation=bears_revocation({**said, **of_job}),
             claims=claims,
         )

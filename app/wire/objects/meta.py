@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Raw, Struct
 
 from app.model.device_families import CHOOSING, HAMI_CORE_NODE
+from app.model.npu_cores import CHIPS, CORES, REAL, SERVED_FROM
 from app.model.pod import MIRROR, Owner
 from app.model.topology import PREFERRED, REQUIRED
 from app.wire.errors import DecodeError, Reader
@@ -32,7 +33,10 @@ KEPT_PREFIXES = (
     "hccl/",
     "hami.io/",
 )
-KEPT_KEYS = CHOOSING | {"sla-waiting-time", MIRROR, REQUIRED, PREFERRED, HAMI_CORE_NODE}
+KEPT_KEYS = CHOOSING | {
+    *("sla-waiting-time", MIRROR, REQUIRED, PREFERRED, HAMI_CORE_NODE),
+    *(CHIPS, CORES, REAL, SERVED_FROM),
+}
 
 _INTERNED_LENGTH = 2048
 """Bytes of JSON; longer labels and annotations are nearly always an object's own."""

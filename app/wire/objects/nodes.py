@@ -83,7 +83,9 @@ def decode_node(text: Bytes) -> Node:
         unschedulable=bool(spec.unschedulable),
         ready=all(c.status == "True" for c in status.conditions or () if c.type == "Ready"),
         images=_images(status),
-        devices=device_notes(meta.annotations(head.annotations), _gpus(status)),
+        devices=device_notes(
+            meta.annotations(head.annotations), meta.labels(head.labels), _gpus(status)
+        ),
         load=_load(head.annotations),
     )
 

@@ -48,7 +48,7 @@ def decode_pod(text: Bytes) -> Pod:
         resizing=_resizing(json),
         numa_policy=annotations.get(NUMA_POLICY, ""),
         bears_revocation=bears_revocation(annotations),
-        choosing=containers.choosing(annotations),
+        choosing=containers.choosing(annotations, pod_labels),
     )
     complaint, refused_for = ("", "") if spec.node_name else _why_not(status)
     return Pod(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.cache.snapshots.snapshotter import Snapshotter
-from app.model.device_families import DeviceSetting, ExclusiveRule
-from app.model.devices import DeviceOrder
+from app.model.device_families import DeviceSetting
+from app.model.devices import DeviceOrder, ExclusiveRule
 from app.model.ids import NodeName
 from tests.builders import make_shape
 from tests.cache.rig import Rig as Small

@@ -15,17 +15,26 @@ from app.core.conf_error import ConfError
 from app.core.plugins.deviceshare import config_map_of, setting_of
 from app.core.policy import NodesNow
 from app.model.conf import PluginConf
-from app.model.device_families import VGPU, DeviceSetting, DevicesTaken, GpuShare, NodeDevices
+from app.model.device_families import (
+    NPU_CORES,
+    VGPU,
+    DeviceSetting,
+    DevicesTaken,
+    GpuShare,
+    NodeDevices,
+)
 from app.model.devices import UNUSED, Device, DeviceKind, DeviceOrder, Use
 from app.model.exchange import ANY_EQUAL
 from app.model.gang import Gang
 from app.model.ids import GroupKey
+from app.model.npu_cores import CHIP
 from app.model.reason import Cause
 from app.model.shape import PodShape
 from tests.builders import make_gang, make_node, make_pod, make_shape, make_snapshot
 from tests.core.actions.rigs import Outcome, cycle, members, policies
 from tests.core.plugins.sessions import open_plugin
 from tests.devices import vgpu_shape
+from tests.npu_cores import chip_shape
 from tests.running import Runs, make_running
 from tests.scale import examples
 
@@ -379,3 +388,89 @@ def test_rules_that_cannot_be_meant_are_refused(given: object, said: str) -> Non
         setting_of(PluginConf("deviceshare", arguments=arguments))
     key = "deviceshare.GPUExclusiveRules"
     assert str(refused.value) == f"plugin deviceshare: argument {key}: {said}"
+
+
+# --- chips that MindCluster's device plugin cuts ------------------------------------------------
+
+CUT: Mapping[str, object] = {"deviceshare.AscendMindClusterVNPUEnable": "true"}
+
+
+def chips(*used: tuple[int, int, int], ill: bool = False) -> NodeDevices:
+    """Chips of which so many AI cores, AI CPUs and shares of the video units are taken."""
+    devices = tuple(
+        Device(f"Ascend310P-{at}", at, CHIP, healthy=not ill) for at in range(len(used))
+    )
+    uses = tuple(
+        Use(1, cores=cores, cpus=cpus, video=video) if cores else UNUSED
+        for cores, cpus, video in used
+    )
+    return NodeDevices(NPU_CORES, devices, uses, uses, ((),) * len(used))
+
+
+FREE = (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "on", "text"),
+    [
+        (
+            chip_shape(4),
+            (chips((6, 3, 0), (6, 3, 0)), chips((7, 1, 0))),
+            "4 AI cores asked of an Ascend310P; 2 Ascend310P have 2 AI cores free, none more",
+        ),
+        (
+            chip_shape(2),
+            (chips((7, 3, 0)),),
+            "2 AI cores asked of an Ascend310P; 1 Ascend310P has 1 AI core free, none more",
+        ),
+        (
+            chip_shape(4, level="high"),
+            (chips((4, 6, 0)),),
+            "template vir04_3c needs 3 AI CPUs of an Ascend310P; at most 1 are free",
+        ),
+        (
+            chip_shape(4, video="yes"),
+            (chips((1, 1, 1)),),
+            "template vir04_4c_dvpp needs the DVPP of an Ascend310P; on each of them it is in use",
+        ),
+        (
+            chip_shape(16),
+            (chips(FREE, (1, 1, 1)), chips(FREE)),
+            "2 whole Ascend310P asked; at most 1 free on a node",
+        ),
+        (
+            chip_shape(4),
+            (chips((6, 2, 0), (4, 7, 0)),),
+            "template vir04_3c needs 3 AI CPUs",
+        ),
+        (chip_shape(1), (chips(FREE, ill=True),), "no Ascend310P works that a device plugin tells"),
+        (chip_shape(1), (None,), "no Ascend310P works that a device plugin tells of"),
+        (chip_shape(3), (chips(FREE),), "3 is not 1, 2, 4 or a multiple of 8"),
+    ],
+)
+def test_a_refusal_of_chips_has_numbers(
+    shape: PodShape, on: Sequence[NodeDevices | None], text: str
+) -> None:
+    assert text in plan(gang("g", 1, shape), on=on, arguments=CUT).text("g")
+
+
+def test_a_gang_gets_parts_of_chips_whole_or_not_at_all() -> None:
+    on = (chips(FREE), chips(FREE))
+    assert len(plan(gang("g", 4, chip_shape(4)), on=on, arguments=CUT).nodes("g")) == 4
+    assert not plan(gang("g", 5, chip_shape(4)), on=on, arguments=CUT).nodes("g")
+
+
+def test_a_node_goes_first_where_no_smaller_template_has_to_do() -> None:
+    weighed = {**CUT, "deviceshare.ScheduleWeight": 1}
+    on = (chips((4, 4, 4)), chips(FREE))
+    high = plan(gang("g", 1, chip_shape(4, level="high")), on=on, arguments=weighed)
+    assert high.nodes("g") == {"g-0": "n1"}
+    low = plan(gang("g", 1, chip_shape(4)), on=on, arguments=weighed)
+    assert low.nodes("g") == {"g-0": "n0"}
+
+
+@pytest.mark.parametrize("given_", ["perhaps", 2, ["true"]])
+def test_a_switch_that_is_none_is_refused_with_its_key(given_: object) -> None:
+    conf = PluginConf("deviceshare", arguments={"deviceshare.AscendMindClusterVNPUEnable": given_})
+    with pytest.raises(ConfError, match=r"deviceshare\.AscendMindClusterVNPUEnable"):
+        setting_of(conf)
