@@ -180,7 +180,7 @@ NEEDS = st.sampled_from(sorted(ASKS)).flatmap(
 )
 
 
-@examples(300)
+@examples(150)
 @given(st.lists(NEEDS, max_size=24), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_no_chip_gives_more_than_it_has(needs: list[DeviceNeed], chips: int, dice: Random) -> None:
     """Cores, AI CPUs and the video units, which one part has alone or several share."""

@@ -263,7 +263,8 @@ def _of_parts(unit: str, lacking: Sequence[Lacking]) -> str:
 
 
 def _needs(part: Part) -> str:
-    return f"{_cores(part.cores)} in free groups, {part.cpus} AI CPUs and a share of the DVPP"
+    needs = f"{_cores(part.cores)} in free groups, {part.cpus} AI CPUs"
+    return f"{needs}, DVPP" if part.video else needs
 
 
 def _cores(number: int) -> str:

@@ -441,7 +441,8 @@ FREE = (0, 0, 0)
         (
             chip_shape(4),
             (chips((6, 2, 0), (4, 7, 0)),),
-            "template vir04_3c needs 3 AI CPUs",
+            "no Ascend310P has all at once that template vir04_3c needs: "
+            "4 AI cores in free groups, 3 AI CPUs, DVPP",
         ),
         (chip_shape(1), (chips(FREE, ill=True),), "no Ascend310P works that a device plugin tells"),
         (chip_shape(1), (None,), "no Ascend310P works that a device plugin tells of"),
