@@ -79,7 +79,7 @@ class DeviceUsage:
         self._occupant = occupant
         self._setting = DeviceSetting()
         self._families: tuple[Family, ...] = ()
-        self._ill_chips: dict[str, frozenset[str]] = {}
+        self.ill_chips: dict[str, frozenset[str]] = {}
         self._listed: dict[NodeName, Mapping[str, tuple[Device, ...]]] = {}
         self._held: dict[str, _Held] = {}
         self._on: dict[NodeName, dict[str, None]] = {}
@@ -128,12 +128,12 @@ class DeviceUsage:
 
         None: nothing tells, so no chip of it counts.
         """
-        if ill == self._ill_chips.get(node):
+        if ill == self.ill_chips.get(node):
             return False
         if ill is None:
-            del self._ill_chips[node]
+            del self.ill_chips[node]
         else:
-            self._ill_chips[node] = ill
+            self.ill_chips[node] = ill
         there = self._usage.nodes.get(NodeName(node))
         if there is not None:
             self.set_node(there)
@@ -164,7 +164,7 @@ class DeviceUsage:
             for family in self._families:
                 each = devices(family, node.devices, node.allocatable, self.config)
                 if family is NPU_CORES:
-                    ill = self._ill_chips.get(node.name)
+                    ill = self.ill_chips.get(node.name)
                     each = (
                         ()
                         if ill is None

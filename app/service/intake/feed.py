@@ -24,6 +24,7 @@ from app.model.device_families import DEFAULT_DEVICES
 from app.model.ids import GroupKey, PodUid
 from app.service.activity import Activity
 from app.service.ports import Clock
+from app.wire.objects.npu_cores import node_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +193,9 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
             lambda each: each[0],
         ),
         "chiphealth": KindFeed(
-            lambda each: cache.set_chip_health(each.node, each.ill),
-            lambda node: cache.set_chip_health(node, None),
-            lambda each: each.node,
+            lambda each: cache.set_chip_health(node_of(each.key), each.ill),
+            lambda key: cache.set_chip_health(node_of(key), None),
+            lambda each: each.key,
         ),
         "leases": KindFeed(
             activity.set_lease, activity.drop_lease, lambda lease: f"{lease.namespace}/{lease.name}"

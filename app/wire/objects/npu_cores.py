@@ -42,10 +42,15 @@ _GOT: Final = re.compile(
 
 
 class ChipHealth(NamedTuple):
-    """The chips of a node that do not work, by name; no node: the ConfigMap is about none."""
+    """A ConfigMap by namespace and name, and the chips of its node that do not work, by name."""
 
-    node: str
+    key: str
     ill: frozenset[str]
+
+
+def node_of(key: str) -> str:
+    """The node that the ConfigMap is about; empty: it is about none."""
+    return key.partition(f"/{HEALTH_PREFIX}")[2]
 
 
 class _ListsJson(Struct, rename="pascal", gc=False):
@@ -69,16 +74,16 @@ _read_chips: Reader[dict[str, Raw] | None] = Reader(dict[str, Raw] | None)
 def decode_chip_health(text: Bytes) -> ChipHealth:
     """What a ConfigMap of the device plugin says; raises `DecodeError`."""
     json = _read(text)
-    name = meta.named(json.metadata)
-    if not name.startswith(HEALTH_PREFIX):
-        return ChipHealth("", frozenset())
+    key = f"{json.metadata.namespace or ''}/{meta.named(json.metadata)}"
+    if not node_of(key):
+        return ChipHealth(key, frozenset())
     said = (json.data or {}).get(HEALTH_KEY)
     if said is None:
         raise DecodeError(f"data.{HEALTH_KEY}", "is missing")
     info = _read_info(said.encode(), f"data.{HEALTH_KEY}").device_info or _ListsJson()
     lists = info.device_list or {}
     ill = (chip.strip() for key in _ILL for chip in lists.get(key, "").split(","))
-    return ChipHealth(name.removeprefix(HEALTH_PREFIX), frozenset(filter(None, ill)))
+    return ChipHealth(key, frozenset(filter(None, ill)))
 
 
 def chips(said: Mapping[str, str]) -> list[Device]:

@@ -26,6 +26,7 @@ from app.model.volumes import CsiDriver, StorageCapacity, VolumeAttachment
 from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Quota
 from app.service.activity import Activity
 from app.service.intake.feed import MALFORMED_KEPT, Feed
+from app.wire.objects.npu_cores import ChipHealth
 from tests.builders import make_amounts, make_node, make_pod, make_queue, make_shape
 from tests.device_claims import asks, claim, pool, template
 from tests.volumes import FAST, limit, volume
@@ -222,6 +223,12 @@ CASES = (
                 "ns/s",
             ),
         )
+    ),
+    Case(
+        "chiphealth",
+        ChipHealth("kube-system/mindx-dl-deviceinfo-n", frozenset({"Ascend310P-0"})),
+        "kube-system/mindx-dl-deviceinfo-n",
+        lambda r: r.cache.devices.ill_chips == {"n": {"Ascend310P-0"}},
     ),
     Case(
         "leases",

@@ -11,10 +11,9 @@ from app.model.device_families import DEFAULT_DEVICES, NPU_CORES, need_of
 from app.model.devices import Device, DeviceNotes, Slot, Use
 from app.model.npu_cores import CHIP, PARTS, WHOLE_CHIP
 from app.wire.errors import DecodeError
-from app.wire.objects.device_configs import DEVICE_CONFIG_KEY
 from app.wire.objects.devices import decided, devices, told
 from app.wire.objects.nodes import decode_node
-from app.wire.objects.npu_cores import ChipHealth, decode_chip_health
+from app.wire.objects.npu_cores import ChipHealth, decode_chip_health, node_of
 from app.wire.objects.pods import decode_pod
 from tests.npu_cores import asking, names
 from tests.wire.manifests import encode, metadata
@@ -75,7 +74,8 @@ def test_a_server_of_two_boards_has_the_same_chips() -> None:
 
 def health(lists: object, *, name: str = "mindx-dl-deviceinfo-n1") -> ChipHealth:
     data = {} if lists is None else {"DeviceInfoCfg": lists}
-    return decode_chip_health(encode({"metadata": metadata(name), "data": data}))
+    head = metadata(name) | {"namespace": "kube-system"}
+    return decode_chip_health(encode({"metadata": head, "data": data}))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,9 @@ def test_the_config_map_of_a_node_tells_which_chips_do_not_work(
     lists: dict[str, str], ill: set[int]
 ) -> None:
     said = json.dumps({"DeviceInfo": {"DeviceList": lists, "UpdateTime": 1}, "CheckCode": "x"})
-    assert health(said) == ChipHealth("n1", frozenset(f"Ascend310P-{at}" for at in ill))
+    key = "kube-system/mindx-dl-deviceinfo-n1"
+    assert health(said) == ChipHealth(key, frozenset(f"Ascend310P-{at}" for at in ill))
+    assert node_of(key) == "n1"
 
 
 @pytest.mark.parametrize("said", [None, "nonsense", '{"DeviceInfo": {"DeviceList": [1]}}'])
@@ -103,7 +105,8 @@ def test_a_config_map_that_cannot_be_read_is_refused_with_its_key(said: str | No
 
 
 def test_other_config_maps_are_of_no_node() -> None:
-    assert health(None, name=DEVICE_CONFIG_KEY) == ChipHealth("", frozenset())
+    other = health(None, name="volcano-vgpu-device-config")
+    assert (node_of(other.key), other.ill) == ("", frozenset())
 
 
 @pytest.mark.parametrize(
