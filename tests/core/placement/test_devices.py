@@ -226,9 +226,10 @@ def test_the_geometry_is_chosen_that_serves_all_containers() -> None:
 )
 def test_scores(order: DeviceOrder, score: float) -> None:
     on = node((V100, taken(8)), EMPTY) if order is DeviceOrder.BINPACK else node(EMPTY)
-    found = assign(on, need(Ask(1, 8 * GIB)), order)
+    wanted = need(Ask(1, 8 * GIB))
+    found = assign(on, wanted, order)
     assert isinstance(found, Given)
-    assert total_score(on, found, order) == score
+    assert total_score(on, wanted, found, order) == score
 
 
 # --- all ways there are ------------------------------------------------------------------------
