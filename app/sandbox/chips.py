@@ -12,7 +12,7 @@ from app.wire.objects.npu_cores import HEALTH_KEY, HEALTH_LABELS, HEALTH_NAMESPA
 
 
 def with_chips(nodes: list[Document], spec: NodeSpec) -> list[Document]:
-    """These nodes, which have so many chips each from now on."""
+    """The nodes with as many chips as the spec says, which they tell of."""
     if not spec.chips:
         return nodes
     named = json.dumps({f"{CHIP.type}-{at}": {} for at in range(spec.chips)})
