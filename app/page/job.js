@@ -1,7 +1,6 @@
 // One job's story: how far it has come and when, or why not, its members and its evictions.
 
 import { h } from "./dom.js";
-import { etas } from "./etas.js";
 import { address, ended, why } from "./jobs.js";
 import { decisions } from "./asking.js";
 import { link } from "./routes.js";
@@ -23,8 +22,7 @@ export function title(route) {
   return `Job ${route.names[1]}`;
 }
 
-export function body(given) {
-  const context = { ...given, etas: etas(given) };
+export function body(context) {
   const { route, answers, now } = context;
   const [namespace, name] = route.names;
   const at = `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;

@@ -1,9 +1,8 @@
 // The jobs: filtered, grouped, each with why it waits and when it may start.
 
 import { h } from "./dom.js";
-import { etas as foretold } from "./etas.js";
 import { link } from "./routes.js";
-import { amounts, byName, count, distance, span } from "./words.js";
+import { amounts, byName, count, span } from "./words.js";
 
 const PAGE = 200;
 const GROUPS = { queue: "queue", owner: "owner", phase: "phase", namespace: "namespace" };
@@ -16,8 +15,7 @@ export function title() {
   return "Jobs";
 }
 
-export function body(given) {
-  const context = { ...given, etas: foretold(given) };
+export function body(context) {
   const { view, route, choose } = context;
   const options = route.options;
   const shown = [...view.jobs.values()].filter(wanted(options)).sort(inOrder);
@@ -249,9 +247,8 @@ export function ended(group) {
 }
 
 /** Why a job waits, its place in line and its estimated start, as sentences. */
-export function why(job, { now, view, etas }) {
+export function why(job, { view }) {
   if (!job.waits) return null;
-  const eta = job.eta ?? etas.get(job.key);
   return [
     h(
       "span",
@@ -260,13 +257,7 @@ export function why(job, { now, view, etas }) {
     ),
     job.outlook === "never" && h("span", { class: "tag bad" }, "not without a change"),
     job.place && h("span", { class: "hint" }, ` Place ${job.place.position} of ${job.place.of} in line.`),
-    eta &&
-      h(
-        "span",
-        { class: "hint" },
-        " ",
-        eta.text ? linked(eta.text, view) : `Expected ${distance(eta.at, now)}.`,
-      ),
+    job.eta && h("span", { class: "hint" }, " ", linked(job.eta.text, view)),
     job.evicting > 0 &&
       h("span", { class: "hint" }, ` ${count(job.evicting, "pod is", "pods are")} evicted for it.`),
   ];

@@ -1,7 +1,6 @@
 // The time axis: what has happened, now, and what is to come, by queue.
 
 import { h } from "./dom.js";
-import { etas, expected } from "./etas.js";
 import { address, linked } from "./jobs.js";
 import { table } from "./job.js";
 import { byName, clock, count, distance, span } from "./words.js";
@@ -20,10 +19,7 @@ export function body({ view, route, choose, answers, scoped, now }) {
   const past = WINDOWS[route.options.past] ? Number(route.options.past) : 3600;
   const { value: history, error } = answers.of(scoped("view/history"), HISTORY_S);
   const events = (history?.events ?? []).filter((each) => each.at >= now - past);
-  const known = new Map(
-    [...expected(etas({ view, answers, now }), now), ...view.future.values()].map((each) => [each.key, each]),
-  );
-  const future = [...known.values()].sort(
+  const future = [...view.future.values()].sort(
     (a, b) => (a.at ?? Infinity) - (b.at ?? Infinity) || byName(a.key, b.key),
   );
   const axis = axisOf({ now, past, future });

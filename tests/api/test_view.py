@@ -5,7 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pytest
@@ -14,6 +14,7 @@ from starlette.types import Message
 
 from app.api.access import KNOWN_S, Access, Account, Right
 from app.api.live import BEAT_S, PIECE
+from app.core.eta.forecast import EtaOutcome
 from app.kit.turns import TooMany
 from app.model.ids import GroupKey
 from app.model.lease import Lease
@@ -477,6 +478,31 @@ async def test_when_a_job_is_expected_to_start_is_asked_once_for_all_readers(
         await advance(FORECAST_EVERY_S * 3)
         assert len(asked) <= 6, "no more of them soon after the last reader has gone"
         assert at.views.is_at_rest
+
+
+async def test_a_start_that_is_later_than_was_looked_has_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ask = Etas.all
+
+    async def late(etas: Etas) -> Mapping[GroupKey, EtaAnswer]:
+        found = await ask(etas)
+        times: dict[str, Any] = {"p50": None, "p90": None, "outcome": EtaOutcome.BEYOND}
+        return {
+            key: replace(each, eta=replace(each.eta, beyond=each.now + 86_400, **times))
+            for key, each in found.items()
+        }
+
+    monkeypatch.setattr(Etas, "all", late)
+    rig = expecting()
+    await rig.cycle()
+    async with stand(rig) as at, reading(at) as reader:
+        await advance(EVERY_S + 0.2)
+        view = taken_up(reader.events())
+        told = rows(view, "jobs")["default/waits"]["eta"]
+        text = "Later than in 24h: so far was looked."
+        assert told == {"at": None, "late": None, "text": text}
+        assert not view["future"]
 
 
 async def test_a_view_goes_on_without_a_forecast_that_fails(

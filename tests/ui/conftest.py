@@ -37,7 +37,6 @@ def site() -> Iterator[Site]:
     """A busy cluster, in memory."""
     whole = samples.busy()
     made = Site(whole, answers={"/view/history": samples.busy_history()})
-    made.answers["/eta"] = {"etas": []}
     for job in whole["jobs"]:
         made.answers[f"/view/jobs/{job['namespace']}/{job['name']}"] = samples.story(job)
     with serving(made):

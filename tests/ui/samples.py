@@ -364,19 +364,3 @@ def evicted(pod: str, **said: Any) -> Document:
         "preemptor": "default/train-1-uid",
     }
     return known | said
-
-
-def eta(group: str, **said: Any) -> Document:
-    """The ETA of a group that starts later."""
-    known: Document = {
-        "group": group,
-        "job": group,
-        "queue": "research",
-        "outcome": "later",
-        "text": "",
-        "now": NOW,
-        "p50": None,
-        "p90": None,
-        "beyond": None,
-    }
-    return known | said

@@ -66,19 +66,14 @@ def test_jobs_that_wait_come_first_with_their_reason_and_when_they_start(
 
 
 def test_when_jobs_start_is_foretold(page: Tab, site: Site) -> None:
-    told = samples.eta(
-        "default/train-3-uid",
-        p50=samples.NOW + 420,
-        text="It starts in 7m to 9m on node-1, after the end of default/train-1.",
-    )
-    never = samples.eta("team-b/too-large-uid", outcome="never", text="Never: too large")
-    site.answers["/eta"] = {"etas": [told, never]}
-    site.whole["jobs"][2]["eta"] = None
-    site.whole["future"] = []
-    for view in ("jobs", "jobs/default/train-3", "time"):
-        page.open(f"{site.url}/ui#/{view}")
-        page.shows("It starts in 7m to 9m on node-1, after the end of")
-        assert "Never: too large" not in page.text()
+    text = "It starts in 7m to 9m on node-1, after the end of default/train-1."
+    later = "Later than in 7d: so far was looked."
+    site.whole["jobs"][2]["eta"] = {"at": samples.NOW + 420, "late": None, "text": text}
+    site.whole["jobs"][3]["eta"] = {"at": None, "late": None, "text": later}
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("It starts in 7m to 9m on node-1, after the end of", later)
+    page.open(f"{site.url}/ui#/jobs/default/train-3")
+    page.shows("It starts in 7m to 9m on node-1, after the end of")
 
 
 def test_a_job_that_has_gone_is_named_as_it_was_and_leads_to_its_story(

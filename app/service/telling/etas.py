@@ -214,12 +214,18 @@ def _text(eta: Eta, now: float, *, after: _Gangs, lasting: _Gangs, refusal: Refu
     if eta.outcome is EtaOutcome.LATER and eta.p50 is not None:
         return f"{_when(eta, eta.p50, now)}{_where(eta)}{_after(eta, after)}.{_open_end(lasting)}"
     why = "" if refusal is None else describe(refusal)
-    if eta.outcome is EtaOutcome.BEYOND and eta.beyond is not None:
-        late = human_duration(max(eta.beyond - now, 0.0))
-        return f"Later than in {late}: so far was looked. {why}".strip()
+    if beyond := beyond_text(eta, now):
+        return f"{beyond} {why}".strip()
     if eta.outcome is EtaOutcome.UNKNOWN and lasting.text:
         return f"Unknown: no run time is known of {lasting.text}. {why}".strip()
     return f"{eta.outcome.value.capitalize()}: {why}"
+
+
+def beyond_text(eta: Eta, now: float) -> str:
+    """How far ahead was looked for a start that comes later; empty: nothing is known of it."""
+    if eta.outcome is not EtaOutcome.BEYOND or eta.beyond is None:
+        return ""
+    return f"Later than in {human_duration(max(eta.beyond - now, 0.0))}: so far was looked."
 
 
 def _when(eta: Eta, p50: float, now: float) -> str:

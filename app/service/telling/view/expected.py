@@ -15,7 +15,7 @@ from app.kit.turns import TooMany
 from app.model.ids import GroupKey
 from app.service.cycle.eta.etas import EtaAnswer, Etas
 from app.service.ports import Clock
-from app.service.telling.etas import EtaTeller
+from app.service.telling.etas import EtaTeller, beyond_text
 from app.service.telling.reasons import Reasons
 from app.service.telling.view.jobs import asked
 from app.service.telling.view.rows import Estimate, FutureRow
@@ -68,18 +68,24 @@ class ExpectedStarts:
             self._asking = None
 
     def estimate(self, key: GroupKey) -> Estimate | None:
-        """When the job is expected to start; None: it was not asked, or no time is known."""
+        """When the job is expected to start; None: it was not asked, or nothing is known."""
         answer, group = self.answers.get(key), self.cache.groups.get(key)
-        if answer is None or answer.eta.p50 is None or group is None:
+        if answer is None or group is None:
             return None
+        eta = answer.eta
+        if eta.p50 is None:
+            text = beyond_text(eta, answer.now)
+            return Estimate(None, None, text) if text else None
         told = EtaTeller(self.cache, self.etas, self.reasons).tell(group, answer, own=None)
-        return Estimate(answer.eta.p50, answer.eta.p90, told.text)
+        return Estimate(eta.p50, eta.p90, told.text)
 
     def rows(self) -> Iterator[FutureRow]:
         """The starts that are expected later."""
         for key, answer in self.answers.items():
             found, group = self.estimate(key), self.cache.groups.get(key)
-            if found is not None and group is not None and key in self.cache.registry.pending:
+            if found is None or found.at is None or group is None:
+                continue
+            if key in self.cache.registry.pending:
                 yield FutureRow(
                     key=f"expected {key}",
                     kind="expected",

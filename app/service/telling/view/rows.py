@@ -110,10 +110,10 @@ class Estimate:
     """When the job is expected to start.
 
     It starts by ``at`` with a probability of a half, by ``late`` with nine tenths (None: that is
-    not known). ``text`` says on what that rests.
+    not known). ``text`` says on what that rests; without ``at``, how far ahead it does not start.
     """
 
-    at: float
+    at: float | None
     late: float | None
     text: str
 
