@@ -6,6 +6,7 @@ only: :mod:`app.wire.extender` reads and writes the bodies.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
@@ -172,6 +173,7 @@ BODIES: Final[Mapping[str, Bodies]] = {
 """By verb."""
 
 
+@cache
 def request_body(verb: str) -> dict[str, Any]:
     """The OpenAPI object of the body that ``verb`` takes.
 
