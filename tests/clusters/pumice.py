@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner
+
+from app.cli.root import app
 from tests.clusters.controlplane import ControlPlane, Scheduler
 from tests.clusters.pages import Pages
 from tests.clusters.ports import free_port
@@ -63,21 +65,18 @@ def scheduler_config(
     options: Sequence[str] = (),
 ) -> Path:
     """Write what `pumice scheduler-config` prints for this control plane."""
-    text = subprocess.run(
-        [
-            COMMAND,
-            "scheduler-config",
-            f"--extender-url={extender_url}",
-            f"--kubeconfig={kubeconfig or controlplane.kubeconfig}",
-            f"--form={form}",
-            *options,
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    arguments = [
+        "scheduler-config",
+        f"--extender-url={extender_url}",
+        f"--kubeconfig={kubeconfig or controlplane.kubeconfig}",
+        f"--form={form}",
+        *options,
+    ]
+    # In this process: every rig asks for one, and half a second would go to a process of its own.
+    printed = CliRunner().invoke(app, arguments)
+    assert printed.exit_code == 0, printed.output
     path = controlplane.folder / f"{name}.yaml"
-    path.write_text(text)
+    path.write_text(printed.stdout)
     return path
 
 
