@@ -23,6 +23,7 @@ from app.model.device_families import (
 )
 from app.model.devices import WHOLE, ContainerLimits, DeviceAsk, DeviceKind, DeviceNeed, Use
 from app.model.gang import Gang
+from app.model.resources import ResourceAxis
 from app.model.shape import PodShape
 from app.model.snapshot import Snapshot
 
@@ -59,7 +60,7 @@ def device_changes(
         lacking = min(count, max(gang.min_member - gang.counts.ready, 1))
         for family, need in needs_of(families, asked, share):
             nodes = _nodes(snapshot, gang, family, need)
-            looking = _Looking(setting, family, need, asked, nodes, lacking)
+            looking = _Looking(setting, family, need, asked, nodes, lacking, snapshot.axis)
             yield from looking.less()
             yield from looking.others()
 
@@ -87,6 +88,7 @@ class _Looking:
     asked: DeviceAsk
     nodes: Mapping[OfNode, int]
     lacking: int
+    axis: ResourceAxis
 
     def less(self) -> Iterator[DeviceChange]:
         """Less memory of each device, fewer cores of it, fewer devices."""
@@ -140,6 +142,9 @@ class _Looking:
         tried = self._parts(lambda kind, use: min(kind.cores - use.cores, kind.cores - 1))
         return _below(tried, max(ask.cores for ask in self.need.asks))
 
+    def _names(self, resource: str) -> bool:
+        return any(resource in dict(each.limits) for each in self.asked.containers)
+
     def _parts(self, free: Callable[[DeviceKind, Use], int]) -> set[int]:
         """What devices have free that pods may use, and equal parts of it."""
         there = {
@@ -151,7 +156,12 @@ class _Looking:
         return {amount // parts for amount in there for parts in range(1, _MOST_PARTS + 1)}
 
     def _that_do(self, resource: str, tried: Iterable[int]) -> Sequence[int]:
-        """The largest of the amounts with which the devices do, the largest first."""
+        """The largest of the amounts with which the devices do, the largest first.
+
+        None of a resource that neither nodes nor pods name: kube-scheduler would find no node.
+        """
+        if resource not in self.axis.index and not self._names(resource):
+            return ()
         amounts_tried = sorted((each for each in tried if each > 0), reverse=True)
         first = bisect_left(amounts_tried, True, key=lambda each: self._does(resource, each))
         return amounts_tried[first : first + MOST_AMOUNTS]
@@ -207,8 +217,9 @@ class _Looking:
             requests = dict(shape.requests)
             counted = self.family.count in requests or self.family.memory in requests
             for resource in (self.family.count, self.family.memory, self.family.cores):
-                if counted and resource:
-                    requests[resource] = _requested(asked, resource)
+                amount = _requested(asked, resource)
+                if counted and amount:
+                    requests[resource] = amount
             return replace(shape, devices=asked, requests=amounts(requests))
 
         return changed

@@ -2,9 +2,16 @@
 
 One group that the planner, or a plugin, fails at must not keep all others from their places. So
 whatever looks at a group does it inside :class:`LookingAt`, and the planner plans again without
-that group (:func:`app.core.planner.plan_around_faults`).
+that group (:func:`app.core.planner.plan_around_faults`). Nor must what a plan does for no group
+that waits, an :class:`Upkeep`: the planner plans again without it.
+
+A plugin that cannot be opened ends the plan. What it would say of nodes, queues and victims is not
+known then, so without it pods might come to places that they may not have.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
 from types import TracebackType
 
 from app.model.gang import Gang
@@ -26,12 +33,7 @@ class PlanningFault(Exception):
     @property
     def place(self) -> str:
         """``KeyError in app.core.plugins.priority:33``, without what the error says of objects."""
-        error = self.__cause__ or self
-        at = error.__traceback__
-        while at is not None and at.tb_next is not None:
-            at = at.tb_next
-        where = "" if at is None else f" in {at.tb_frame.f_globals['__name__']}:{at.tb_lineno}"
-        return f"{type(error).__name__}{where}"
+        return _place(self.__cause__ or self)
 
     @property
     def refusal(self) -> Refusal:
@@ -65,3 +67,48 @@ class LookingAt:
         if isinstance(error, Exception) and not isinstance(error, PlanningFault):
             group = None if self.gang is None else self.gang.key
             raise PlanningFault(group=group, queue=self.queue) from error
+
+
+class Upkeep(StrEnum):
+    """What a plan does for no group that waits; the value is the metric label."""
+
+    OVER_CAPABILITY = "overCapability"
+    """Queues give up what they hold beyond their capability."""
+    REVOKE = "revoke"
+    """Pods leave nodes of a zone that closes."""
+    SHUFFLE = "shuffle"
+    """Pods move to other nodes."""
+    LOANS = "loans"
+    """What groups hold beyond the share of their queue is counted."""
+
+
+class UpkeepFault(Exception):
+    """Planning failed at an ``upkeep``. The error itself is the ``__cause__``."""
+
+    def __init__(self, upkeep: Upkeep) -> None:
+        super().__init__(upkeep.value)
+        self.upkeep = upkeep
+
+    @property
+    def place(self) -> str:
+        """The place of the error, as of a `PlanningFault`."""
+        return _place(self.__cause__ or self)
+
+
+@contextmanager
+def doing(upkeep: Upkeep) -> Iterator[None]:
+    """Inside, an unexpected error is an `UpkeepFault`, be it of a group: none of them waits."""
+    try:
+        yield
+    except Exception as error:
+        raise UpkeepFault(upkeep) from error
+
+
+def _place(error: BaseException) -> str:
+    if isinstance(error, PlanningFault) and error.__cause__ is not None:
+        return _place(error.__cause__)
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    where = "" if at is None else f" in {at.tb_frame.f_globals['__name__']}:{at.tb_lineno}"
+    return f"{type(error).__name__}{where}"

@@ -29,8 +29,9 @@ from app.core.actions.ports import NodeFinder
 from app.core.actions.preempt import gangpreempt, preempt
 from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_shown
 from app.core.actions.reclaim import gangreclaim, reclaim
+from app.core.actions.revoking import revoke
 from app.core.actions.shuffle import shuffle
-from app.core.faults import LookingAt, PlanningFault
+from app.core.faults import LookingAt, PlanningFault, Upkeep, UpkeepFault, doing
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.arrays import MANY, Counts
@@ -73,9 +74,17 @@ MOST_FAULTS = 4
 
 
 def plan_steps(
-    snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
+    snapshot: Snapshot,
+    policies: Policies,
+    *,
+    now: float,
+    shapes: ShapeCache | None,
+    without: Collection[Upkeep] = (),
 ) -> Generator[None, None, Plan]:
-    """A whole cycle, in pieces. ``now`` is seconds since the epoch; ``shapes`` outlives cycles."""
+    """A whole cycle, in pieces, but for some upkeep.
+
+    ``now`` is seconds since the epoch; ``shapes`` outlives cycles.
+    """
     cycle = _open(
         snapshot,
         policies,
@@ -86,7 +95,7 @@ def plan_steps(
     )
     cycle.holders = Holders(cycle.ledger)
     yield
-    yield from _run(cycle)
+    yield from _run(cycle, without)
     return cycle.plan()
 
 
@@ -99,12 +108,13 @@ def plan(snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCac
 class Planned:
     """A ``plan`` of a ``snapshot`` in which those that planning failed at wait for nothing.
 
-    ``faults`` has each of these with the error.
+    ``faults`` has each of these with the error, ``left_out`` the upkeep that failed.
     """
 
     snapshot: Snapshot
     plan: Plan
     faults: Mapping[GroupKey, PlanningFault]
+    left_out: Mapping[Upkeep, UpkeepFault]
 
     def with_refusals(self) -> Plan:
         """The plan, in which the groups with faults have a reason too."""
@@ -115,15 +125,20 @@ class Planned:
 def plan_around_faults(
     snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
 ) -> Generator[None, None, Planned]:
-    """A whole cycle, in pieces, without the groups that planning fails at.
+    """A whole cycle, in pieces, without the groups and the upkeep that planning fails at.
 
     Each plan begins anew, with a ledger of its own, so nothing is left of one that failed. Raises
-    the error if it is of no group that waits.
+    the error if it is of neither.
     """
     faults: dict[GroupKey, PlanningFault] = {}
+    without: dict[Upkeep, UpkeepFault] = {}
     while True:
         try:
-            decided = yield from plan_steps(snapshot, policies, now=now, shapes=shapes)
+            decided = yield from plan_steps(
+                snapshot, policies, now=now, shapes=shapes, without=without
+            )
+        except UpkeepFault as fault:
+            without[fault.upkeep] = fault
         except PlanningFault as fault:
             whole_queues = len({id(each) for each in faults.values()}) >= MOST_FAULTS
             blamed = [gang for gang in snapshot.pending if fault.blames(gang)]
@@ -138,7 +153,7 @@ def plan_around_faults(
                     left.append(gang)
             snapshot = replace(snapshot, pending=tuple(left))
         else:
-            return Planned(snapshot, decided, faults)
+            return Planned(snapshot, decided, faults, without)
 
 
 def plan_gang(
@@ -299,16 +314,23 @@ def _plan_run(cycle: Cycle) -> Generator[None, None, Plan]:
     return cycle.plan()
 
 
-def _run(cycle: Cycle) -> Steps:
-    if cycle.is_full:
-        yield from evict_over_capability(cycle)
+def _run(cycle: Cycle, without: Collection[Upkeep] = ()) -> Steps:
+    def keep_up(upkeep: Upkeep, steps: Callable[[Cycle], Steps]) -> Steps:
+        if cycle.is_full and upkeep not in without:
+            with doing(upkeep):
+                yield from steps(cycle)
+
+    yield from keep_up(Upkeep.OVER_CAPABILITY, evict_over_capability)
     for name in _reclaiming_first(cycle.actions):
         action = ACTIONS.get(name) or (EVICTING.get(name) if cycle.is_full else None)
-        if action is not None:
+        if action is shuffle:
+            yield from keep_up(Upkeep.SHUFFLE, shuffle)
+        elif action is not None:
             yield from action(cycle)
+        if action is preempt:
+            yield from keep_up(Upkeep.REVOKE, revoke)
     cycle.give_up_earmarks()
-    if cycle.is_full and cycle.opened.queue_shares is not None:
-        cycle.loans = loans(cycle.ledger, cycle.opened.queue_shares)
+    yield from keep_up(Upkeep.LOANS, _count_loans)
     keep_room_for_shown(cycle)
     for number, gang in enumerate(cycle.pending):
         with LookingAt(gang):
@@ -318,6 +340,12 @@ def _run(cycle: Cycle) -> Steps:
                 cycle.show(newly_shown(cycle, gang))
         if number % _PIECE == 0:
             yield
+
+
+def _count_loans(cycle: Cycle) -> Steps:
+    if cycle.opened.queue_shares is not None:
+        cycle.loans = loans(cycle.ledger, cycle.opened.queue_shares)
+    yield
 
 
 def _reclaiming_first(actions: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.core.planner import EVICTING, plan, plan_gang
+from app.core.planner import EVICTING, finish, plan_around_faults, plan_gang
 from app.core.policy import Policies
 from app.core.simulation import NO_CHANGE, ClusterChange, changed
 from app.core.tiers import build
@@ -41,7 +41,7 @@ def replayed(
     snapshot = changed(recorded.snapshot, change)
     if recorded.call is PlanCall.GANG and recorded.key is not None:
         return plan_gang(snapshot, by, key=recorded.key, now=recorded.now, shapes=None)
-    return plan(snapshot, by, now=recorded.now, shapes=None)
+    return finish(plan_around_faults(snapshot, by, now=recorded.now, shapes=None)).plan
 
 
 def able(recorded: Recorded, policies: Policies) -> Policies:

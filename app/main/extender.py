@@ -353,6 +353,7 @@ class ExtenderProcess:
         parts = self._parts
         return (
             *parts.configuration.notices(),
+            *parts.planning.cycle.input.faulty.notices(),
             *parts.activity.notices,
             *self._loads.notices(),
             *self._keeper.notices(),

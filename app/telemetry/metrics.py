@@ -134,6 +134,12 @@ PLANNING_FAULTS = Counter(
     "Groups that planning failed at by an unexpected error, each time that one was left out.",
     registry=REGISTRY,
 )
+UPKEEP_FAULTS = Counter(
+    "pumice_upkeep_faults",
+    "Plans that were made without an upkeep that failed by an unexpected error, by upkeep.",
+    ("upkeep",),
+    registry=REGISTRY,
+)
 GROUPS_REFUSED = Gauge(
     "pumice_groups_refused",
     "Groups without all their places after the last cycle, by cause.",

@@ -27,7 +27,8 @@ from app.model.workload import GroupPhase, QueueState, Quota
 from tests.api.stand import stand
 from tests.builders import GIB, make_amounts, make_queue, make_shape
 from tests.devices import NUMBER, asking, gpu_node, vgpu_shape
-from tests.service.rig import Rig
+from tests.service.rig import Rig, working
+from tests.service.virtual_time import advance
 from tests.topology import hard, racks, zone
 
 GPU = "nvidia.com/gpu"
@@ -145,8 +146,9 @@ def two_quotas_used_up(rig: Rig) -> None:
     nodes(rig)
     rig.parts.configuration.load(QUOTA)
     for name, limit, used in (("q", 3000, 2000), ("r", 1000, 6000)):
-        most, taken = make_amounts(cpu=limit), make_amounts(cpu=used)
-        rig.see("resourcequotas", Quota("default", name, most, taken))
+        most, taken = ({"requests.cpu": cpu} for cpu in (limit, used))
+        quota = Quota("default", name, make_amounts(**most), make_amounts(**taken))
+        rig.see("resourcequotas", quota)
     rig.group("g", minimum=1, min_resources=make_amounts(cpu=2000), phase=GroupPhase.PENDING)
 
 
@@ -432,3 +434,96 @@ async def test_a_stuck_job_is_explained_in_its_first_line(stuck: Stuck) -> None:
 def test_most_stuck_jobs_get_advice() -> None:
     assert len(CASES) >= 30
     assert sum(bool(case.advised) for case in CASES) >= 25
+
+
+async def advised(rig: Rig) -> list[str]:
+    """What is proposed for the gang."""
+    await rig.cycle()
+    async with stand(rig) as at:
+        answer = json.loads((await at.get("/advice/default/g")).content)
+    return [change["text"] for change in answer["changes"]]
+
+
+@pytest.mark.parametrize(
+    ("made", "size", "text", "shape"),
+    [
+        (
+            gpu_memory_short,
+            3,
+            "ask for volcano.sh/vgpu-memory 4096 of each GPU, which are 4 GiB",
+            vgpu_shape(4),
+        ),
+        (
+            gpu_memory_short_of_whole,
+            2,
+            "ask for volcano.sh/vgpu-memory 4096 of each GPU, which are 4 GiB",
+            vgpu_shape(4),
+        ),
+        (
+            gpu_cores_short,
+            1,
+            "ask for volcano.sh/vgpu-cores 30 of each GPU",
+            vgpu_shape(4, cores=30),
+        ),
+        (
+            too_many_gpus_per_pod,
+            2,
+            "ask for volcano.sh/vgpu-number 2 per container",
+            vgpu_shape(8, count=2),
+        ),
+        (
+            gpus_of_another_type,
+            1,
+            "allow the type NVIDIA-V100 too (annotation nvidia.com/use-gputype)",
+            vgpu_shape(8, types="A100,NVIDIA-V100"),
+        ),
+        (
+            gpus_spread,
+            2,
+            "leave out the annotation volcano.sh/vgpu-podgroup-policy: spread",
+            vgpu_shape(8),
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+async def test_a_gang_that_asks_for_devices_as_was_proposed_runs(
+    made: Made, size: int, text: str, shape: PodShape
+) -> None:
+    rig = Rig()
+    made(rig)
+    assert text in await advised(rig)
+    rig.gang("less", size=size, shape=shape)
+    await rig.cycle()
+    assert all(rig.place(f"less-{number}") for number in range(size))
+
+
+def admitted(rig: Rig) -> bool:
+    return rig.cache.groups[rig.key("g")].phase is GroupPhase.INQUEUE
+
+
+async def test_a_gang_is_admitted_once_the_quotas_are_raised_as_was_proposed() -> None:
+    rig = Rig()
+    two_quotas_used_up(rig)
+    assert await advised(rig) == [
+        "raise the ResourceQuota q of namespace default to requests.cpu 4 and "
+        "the ResourceQuota r of namespace default to requests.cpu 8"
+    ]
+    for name, most, used in (("q", 4000, 2000), ("r", 8000, 6000)):
+        limits = make_amounts(**{"requests.cpu": most}), make_amounts(**{"requests.cpu": used})
+        rig.see("resourcequotas", Quota("default", name, *limits))
+        assert not admitted(rig)
+    with working(rig):
+        await advance(2)
+        assert admitted(rig)
+
+
+async def test_a_gang_is_admitted_once_another_has_ended_as_was_proposed() -> None:
+    rig = Rig()
+    quota_held_by_another(rig)
+    proposed = "wait for the end of default/other, which has requests.cpu 2 of the ResourceQuota q"
+    assert proposed in await advised(rig)
+    rig.delete("busy-0")
+    hard, used = make_amounts(**{"requests.cpu": 3000}), make_amounts(**{"requests.cpu": 0})
+    rig.see("resourcequotas", Quota("default", "q", hard, used))
+    await rig.cycle()
+    assert admitted(rig)

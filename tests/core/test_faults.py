@@ -8,16 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.core.faults import LookingAt, PlanningFault
+from app.core.faults import LookingAt, PlanningFault, Upkeep, UpkeepFault, doing
 from app.core.planner import MOST_FAULTS, Planned, finish, plan, plan_around_faults
-from app.core.policy import ABSTAIN, EvictionRule, Hooks, NodeRule, NodeScore, Policies
+from app.core.policy import (
+    ABSTAIN,
+    EvictionRule,
+    Hooks,
+    NodeRule,
+    NodeScore,
+    Policies,
+    RevokedPods,
+    VictimTasks,
+)
 from app.model.conf import PluginConf
 from app.model.exchange import ANY_EQUAL
 from app.model.gang import Gang
 from app.model.ids import QueueName, group_key
 from app.model.snapshot import Snapshot
 from app.model.topology import HyperNode
-from app.model.workload import GroupPhase
+from app.model.workload import EVICT_OVER_CAPABILITY, GroupPhase
 from tests.builders import make_gang, make_queue, make_snapshot, make_table
 from tests.core.actions.rigs import Outcome, cores, gang_of, members, policies, vector
 from tests.core.contended import running_gang
@@ -94,9 +103,9 @@ BROKEN: dict[str, Any] = {
 }
 OF_NO_GROUP = {
     "excess": "asked about queues that hold too much, before anything is planned",
-    "queue_shares": "asked about what queues hold, whether their groups wait or not",
-    "victim_tasks": "asked about pods that run",
-    "revoked": "asked about pods that run",
+    "queue_shares": "asked for an upkeep, about what queues hold, whether their groups wait or not",
+    "victim_tasks": "asked for an upkeep, about pods that run",
+    "revoked": "asked for an upkeep, about pods that run",
     "unified_evictable": "asked by gangpreempt and gangreclaim in the place of the other two",
 }
 VALUES = {"borrowing", "scoring", "predicates", "most_domains"}
@@ -222,6 +231,45 @@ def test_a_fault_of_no_group_that_waits_ends_the_plan() -> None:
     tier = [(PluginConf("broken"), fails)]
     with pytest.raises(KeyError, match="a bug"):
         planned(small(), replace(BY, tiers=[tier, *BY.tiers]))
+
+
+MOVING = replace(BY, conf=replace(BY.conf, actions=(*BY.conf.actions, "shuffle")))
+
+
+@pytest.mark.parametrize(
+    ("hooks", "upkeep"),
+    [
+        (Hooks(revoked=RevokedPods("broken", fails)), {Upkeep.REVOKE}),
+        (Hooks(victim_tasks=VictimTasks("broken", fails, fails, fails)), {Upkeep.SHUFFLE}),
+        (Hooks(queue_shares=fails), {Upkeep.OVER_CAPABILITY, Upkeep.LOANS}),
+    ],
+    ids=["revoked", "victim_tasks", "queue_shares"],
+)
+def test_upkeep_that_fails_is_left_out_and_groups_have_their_places(
+    hooks: Hooks, upkeep: set[Upkeep]
+) -> None:
+    gives_up = make_queue("full", annotations={EVICT_OVER_CAPABILITY: "true"})
+    scene = full("full")
+    good = tuple(gang for gang in scene.pending if gang.key == GOOD)
+    queues = {**scene.queues, gives_up.name: gives_up}
+    scene = replace(scene, queues=queues, pending=good)
+    tier = [(PluginConf("broken"), lambda _session: hooks)]
+    by = replace(MOVING, tiers=[tier, *MOVING.tiers])
+    found = planned(scene, by)
+    assert found.left_out.keys() == upkeep
+    assert not found.faults
+    places = {fault.place.partition(":")[0] for fault in found.left_out.values()}
+    assert places == {"KeyError in tests.core.test_faults"}
+    assert set(Outcome(found.plan).nodes("good")) == {"good-0"}
+    assert Outcome(found.plan).nodes("good") == Outcome(planned(scene, MOVING).plan).nodes("good")
+
+
+def test_a_fault_of_a_group_that_runs_is_one_of_the_upkeep_that_looked_at_it() -> None:
+    runs = asks("bad", 1)
+    with pytest.raises(UpkeepFault) as caught, doing(Upkeep.SHUFFLE), LookingAt(runs):
+        raise ValueError
+    assert caught.value.upkeep is Upkeep.SHUFFLE
+    assert caught.value.place.startswith("ValueError in tests.core.test_faults:")
 
 
 def test_the_innermost_group_is_to_blame() -> None:

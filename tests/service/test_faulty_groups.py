@@ -146,3 +146,35 @@ async def test_a_group_that_a_plugin_fails_at_when_its_places_are_confirmed_gets
     assert (rig.place("good"), rig.place("bad")) == ("n1", "")
     await rig.cycle()
     assert rig.refusals[rig.key("bad")].cause is Cause.PLANNING_FAILED
+
+
+async def test_upkeep_that_fails_is_told_and_the_groups_have_their_places(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fails(_queue: object) -> Any:
+        raise KeyError("secret")
+
+    rig = Rig()
+    rig.node("n1", cpu=4000)
+    configuration = rig.planning.cycle.input.configuration
+    policies = configuration.policies
+    tier = [(PluginConf("broken"), lambda _session: Hooks(queue_shares=fails))]
+    configuration.policies = replace(policies, tiers=[tier, *policies.tiers])
+    before = metrics.UPKEEP_FAULTS.labels("loans")._value.get()
+    failures = metrics.CYCLE_FAILURES._value.get()
+    rig.gang("good", size=2)
+    with caplog.at_level(logging.INFO, "app.service.cycle.faulty_groups"):
+        await rig.cycle()
+        assert (rig.place("good-0"), rig.place("good-1")) == ("n1", "n1")
+        [notice] = rig.planning.cycle.input.faulty.notices()
+        rig.gang("more", size=1)
+        await rig.cycle()
+        configuration.policies = policies
+        rig.gang("last", size=1)
+        await rig.cycle()
+    assert notice.startswith("planning does without loans, which fails by an unexpected error: ")
+    assert "secret" not in notice
+    assert rig.planning.cycle.input.faulty.notices() == ()
+    assert [record.message.partition(" ")[0] for record in caplog.records] == ["planning", "an"]
+    assert metrics.UPKEEP_FAULTS.labels("loans")._value.get() - before == 2
+    assert metrics.CYCLE_FAILURES._value.get() == failures

@@ -7,14 +7,12 @@ victims.
 
 from app.core.actions.contention import contend
 from app.core.actions.cycle import Cycle, Steps
-from app.core.actions.revoking import revoke
 from app.model.eviction import EvictionAction
 
 
 def preempt(cycle: Cycle) -> Steps:
-    """Evict in the queue of the preemptor, and then the pods that have to leave their nodes."""
+    """Evict in the queue of the preemptor."""
     yield from contend(cycle, EvictionAction.PREEMPT)
-    yield from revoke(cycle)
 
 
 def gangpreempt(cycle: Cycle) -> Steps:
