@@ -18,7 +18,9 @@ from app.model.colocation import (
     QOS_LEVEL,
     WITHOUT_BATCH,
 )
+from app.model.disruption import BUDGETS
 from app.model.workload import TASK_TOPOLOGY
+from app.webhooks.eviction_annotations import lint_budget, lint_budgets, lint_eviction
 from app.webhooks.minimums import default_of_job, filled_in, least_of, unsaid
 from app.webhooks.requests import added, pod_requests
 from app.webhooks.topology import asks_for_topology
@@ -95,13 +97,19 @@ def lint_job(job: Object, facts: Facts, findings: Findings) -> None:
     """A job: pods that fit nowhere, minima out of reach, unknown classes, what has no effect."""
     body = mapping(job.get("spec"))
     _lint_task_topology(job, findings)
+    lint_eviction(annotations(job), "metadata.annotations", findings)
+    for key in [key for key in BUDGETS if key in annotations(job)][:1]:
+        lint_budget(annotations(job), key, "metadata.annotations", findings)
     replicas = 0
     for index, task in enumerate(mappings(body.get("tasks"))):
         path = at("spec.tasks", index)
         pod = mapping(mapping(task.get("template")).get("spec"))
         asked = pod_requests(pod)
         said = mapping(mapping(mapping(task.get("template")).get("metadata")).get("annotations"))
-        lint_qos(said, asked, at(path, "template.metadata.annotations"), findings)
+        where = at(path, "template.metadata.annotations")
+        lint_qos(said, asked, where, findings)
+        lint_eviction(said, where, findings)
+        lint_budgets(annotations(job), said, where, findings)
         lint_size(asked, at(path, "template.spec"), facts, findings)
         _lint_class(pod, at(path, "template.spec"), facts, findings)
         if asks_for_topology(task) and not is_guaranteed(pod):

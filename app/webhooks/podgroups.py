@@ -5,6 +5,7 @@ from typing import Any
 
 from app.model.ids import DEFAULT_QUEUE
 from app.model.pod import QUEUE_ANNOTATION
+from app.webhooks.eviction_annotations import lint_eviction
 from app.webhooks.job_queue import TAKING, not_found, state_of
 from app.webhooks.linting import lint_limit, lint_priority_class
 from app.webhooks.own_annotations import check_annotations
@@ -18,7 +19,7 @@ from app.webhooks.world import Facts, Request, World
 from app.wire import kinds
 from app.wire.findings import Findings, at
 from app.wire.reading import amounts, integer, mapping, mappings, text
-from app.wire.unstructured import Object, is_deleting
+from app.wire.unstructured import Object, annotations, is_deleting
 
 
 def default_group(request: Request, world: World) -> Object:
@@ -127,6 +128,7 @@ def _lint_sub_group(policy: Mapping[str, Any], path: str, findings: Findings) ->
 
 def _lint(group: Object, facts: Facts, findings: Findings) -> None:
     spec = mapping(group.get("spec"))
+    lint_eviction(annotations(group), "metadata.annotations", findings)
     lint_priority_class(
         text(spec.get("priorityClassName")), "spec.priorityClassName", facts, findings
     )

@@ -1,12 +1,12 @@
 """Pods of ours: disruption budgets, gates and resource groups (volcano.md §6.5)."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from app.model.disruption import BUDGETS
 from app.model.numa import NUMA_POLICY, NumaPolicy
 from app.model.pod import QUEUE_ANNOTATION, QUEUE_GATE
+from app.webhooks.eviction_annotations import budget_problem, lint_eviction
 from app.webhooks.gate import gated
 from app.webhooks.linting import (
     SHARES_CPUS,
@@ -22,9 +22,6 @@ from app.wire.findings import Findings, listed
 from app.wire.objects.numatopologies import numa_policy
 from app.wire.reading import mapping, mappings, sequence, text
 from app.wire.unstructured import Object, annotations
-
-_POSITIVE = re.compile(r"\+?0*[1-9][0-9]*")
-_PERCENT = re.compile(r"0*([1-9][0-9]?)%")
 
 
 def change_pod(request: Request, world: World) -> Object:
@@ -67,6 +64,7 @@ def check_pod(request: Request, world: World) -> Findings:
 def _check_new(request: Request, spec: Mapping[str, Any], world: World, findings: Findings) -> None:
     given = annotations(request.item)
     _check_budget(given, findings)
+    lint_eviction(given, "metadata.annotations", findings)
     _lint_numa(given, spec, findings)
     asked = pod_requests(spec)
     lint_qos(given, asked, "metadata.annotations", findings)
@@ -94,19 +92,6 @@ def _check_budget(given: Mapping[str, Any], findings: Findings) -> None:
             f"not allow configure multiple annotations <{listed(present)}> at same time",
         )
     for key in present:
-        problem = _budget_problem(key, text(given[key]))
+        problem = budget_problem(key, text(given[key]))
         if problem:
             findings.refuse(f"metadata.annotations[{key}]", problem)
-
-
-def _budget_problem(key: str, value: str) -> str:
-    if "%" in value:
-        if _PERCENT.fullmatch(value):
-            return ""
-        return (
-            f'invalid value <"{value}"> for {key}, it must be a valid percentage which between '
-            "1% ~ 99%"
-        )
-    if _POSITIVE.fullmatch(value):
-        return ""
-    return f'invalid value <"{value}"> for {key}, it must be a positive integer'

@@ -12,9 +12,11 @@ from tests.webhooks.objects import (
     ask,
     asking,
     facts,
+    group,
     job,
     node,
     patched,
+    pod,
     pod_spec,
     queue,
     task,
@@ -286,3 +288,62 @@ def test_what_is_asked_of_the_network_is_not_warned_of() -> None:
     halves = {**HALVES, "networkTopology": {"mode": "soft"}}
     given = job(task("a", 2, partitionPolicy=halves), networkTopology={"mode": "hard"})
     assert warnings_of(given) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "warning"),
+    [
+        ("preemptable", "yes", '"yes" counts as "false": write "true" or "false"'),
+        (
+            "cooldown-time",
+            "5 min",
+            '"5 min" has no effect: write how long a pod is not evicted, such as 90s or 1h30m',
+        ),
+        ("revocable-zone", "rz1", '"rz1" has no effect: write "*"'),
+        ("preemptable", "true", ""),
+        ("cooldown-time", "5m", ""),
+        ("revocable-zone", "*", ""),
+    ],
+)
+def test_what_cannot_be_read_about_eviction_is_warned_of(
+    key: str, value: str, warning: str
+) -> None:
+    said = {f"volcano.sh/{key}": value}
+    for path, given in (
+        ("jobs", job()),
+        ("jobs", job(task(template={"metadata": {"annotations": said}, "spec": pod_spec()}))),
+        ("podgroups", group(minMember=1)),
+        ("pods", pod()),
+    ):
+        inside = path == "jobs" and "metadata" in given["spec"]["tasks"][0]["template"]
+        if not inside:
+            given["metadata"]["annotations"] = said
+        where = "spec.tasks[0].template.metadata" if inside else "metadata"
+        told = ask(f"/{path}/validate", given, cluster=CLUSTER)
+        assert told.allowed
+        assert told.warnings == (
+            (f"{where}.annotations[volcano.sh/{key}]: {warning}",) if warning else ()
+        )
+
+
+def test_a_budget_for_which_the_pods_of_a_job_are_refused_is_warned_of() -> None:
+    def warnings(of_job: Object, of_template: Object) -> tuple[str, ...]:
+        template = {"metadata": {"annotations": of_template}, "spec": pod_spec()}
+        given = job(task(template=template))
+        given["metadata"]["annotations"] = of_job
+        return ask("/jobs/validate", given, cluster=CLUSTER).warnings
+
+    least, most = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
+    where = "spec.tasks[0].template.metadata.annotations"
+    refused = f'pods with it are refused: invalid value <"0%"> for {least}'
+    [told] = warnings({least: "0%"}, {})
+    assert told.startswith(f"metadata.annotations[{least}]: {refused}")
+    [told] = warnings({}, {least: "0%"})
+    assert told.startswith(f"{where}[{least}]: {refused}")
+    [told] = warnings({least: "1"}, {most: "1"})
+    assert told == (
+        f"{where}[{most}]: the pods of the task are refused, as they have {least} of the job too: "
+        "a pod may have only one of them"
+    )
+    assert warnings({least: "1", most: "1"}, {}) == ()
+    assert warnings({least: "1"}, {least: "2"}) == ()
