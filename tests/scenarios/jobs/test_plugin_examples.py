@@ -1,10 +1,11 @@
-"""Examples of plugins that bring a configuration of their own: what each one shows."""
+"""Examples of plugins that need a configuration: what each one shows."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.clusters.processes import wait_until
+from tests.scenarios.confs import conf
 from tests.scenarios.jobs.applied import EXAMPLES, Applied, applied
 
 __all__ = ["applied"]
@@ -13,12 +14,19 @@ pytestmark = [pytest.mark.timeout(200), pytest.mark.usefixtures("scheduler_conf"
 
 GPUS = {"nvidia.com/gpu": "8"}
 _WAIT_S = 30.0
+CONFS = {
+    "cdp": conf("predicates", "proportion", "cdp").replace("allocate,", "allocate, preempt,"),
+    "sla": conf("overcommit", "predicates", "proportion", first=("sla",)),
+}
+"""Of plugins whose example is a job only."""
 
 
 @pytest.fixture(scope="module")
 def scheduler_conf(request: pytest.FixtureRequest) -> str:
-    """The configuration of the example of that name, as it stands."""
+    """The configuration of the example of that name, as it stands where it brings one."""
     example: str = request.param
+    if example in CONFS:
+        return CONFS[example]
     return (EXAMPLES / example / "scheduler.conf").read_text()
 
 
@@ -146,3 +154,30 @@ def test_critical_pods_stay_and_others_go(applied: Applied) -> None:
     applied.wait_running("claim", 1)
     applied.wait_running("plain", 0)
     assert {pod["metadata"]["uid"] for pod in applied.running("critical")} == stay
+
+
+@of("cdp")
+def test_pods_in_their_cooldown_time_stay_though_a_job_of_higher_priority_waits(
+    applied: Applied,
+) -> None:
+    applied.place.add_nodes(1, cpu="400m")
+    applied.apply("scheduling/cooldown.yaml")
+    applied.wait_running("warm-up", 2)
+    applied.apply("scheduling/priority-high.yaml")
+    applied.apply("scheduling/priority-job.yaml")
+    applied.wait_waits("vip", "cooldown")
+    assert len(applied.running("warm-up")) == 2
+
+
+@of("sla")
+def test_a_job_with_a_waiting_time_goes_before_one_that_came_earlier(applied: Applied) -> None:
+    applied.place.add_nodes(1, cpu="200m")
+    applied.apply("scheduling/cooldown.yaml")
+    applied.wait_running("warm-up", 2)
+    applied.apply("nodeorder/job.yaml")
+    applied.wait_waits("fast-disk", "asked")
+    applied.apply("scheduling/waiting-time.yaml")
+    applied.wait_waits("patient", "asked")
+    applied.delete("warm-up")
+    applied.wait_running("patient", 2)
+    assert not applied.running("fast-disk")
