@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(200)
 def test_five_pods_start_together_or_none(applied: Applied) -> None:
     applied.place.add_nodes(1, cpu="800m")
     applied.apply("scheduling/gang.yaml")
-    applied.wait_waits("quintet", "4 of 5")
+    applied.wait_waits("quintet", "asked")
     assert not applied.running("quintet")
     applied.place.add_nodes(1, cpu="200m")
     applied.wait_running("quintet", 5)
@@ -23,7 +23,7 @@ def test_five_pods_start_together_or_none(applied: Applied) -> None:
 def test_a_job_waits_for_a_node_with_the_label_that_it_selects(applied: Applied) -> None:
     applied.place.add_nodes(1, cpu="4")
     applied.apply("scheduling/node-selector.yaml")
-    applied.wait_waits("picky", "node selector")
+    applied.wait_waits("picky", "node affinity/selector")
     (fast,) = applied.place.add_nodes(1, cpu="4", labels={"pumice.example/disk": "fast"})
     assert applied.wait_running("picky", 3) == [fast] * 3
 
