@@ -58,17 +58,8 @@ def submit(place: Place, items: list[Object], *, hours: float = 0.0) -> None:
         for pod in pods:
             name = pod["metadata"]["name"]
             place.api.patch(PODS, name, status, namespace=place.name, subresource="status")
-        pods = [*pods, after(pods[-1])]
-        place.submit(pods[-1:])
     place.wait_seen(pods)
     place.api.create(group, resource=POD_GROUPS, namespace=place.name)
-
-
-def after(pod: Object) -> Object:
-    """A pod without a group: who has seen it has seen all that was written before it."""
-    about = {"name": f"{pod['metadata']['name']}-seen", "labels": {"group": "none"}}
-    annotations = {"scheduling.k8s.io/group-name": "none"}
-    return {**pod, "metadata": {**about, "annotations": annotations}}
 
 
 class World:
@@ -142,9 +133,17 @@ def _reason(place: Place) -> tuple[str, str | None]:
     return reason.get("cause", ""), reason.get("never")
 
 
+def quiet(place: Place) -> None:
+    """Wait until the extender has seen what became of all pods so far: it reads them in order."""
+    last = workloads.members("last", 1)
+    place.submit(last)
+    place.wait_seen(last)
+
+
 def check_a_state(place: Place, state: int) -> None:
     chance = random.Random(dice().random() + state)
     world = World(place, chance)
+    quiet(place)
     items = world.question()
     before = {pod["metadata"]["name"] for pod in place.bound()}
     fate = foretold(place, items)
