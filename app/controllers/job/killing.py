@@ -142,5 +142,6 @@ def _why(job: Job, phase: Phase) -> Why | None:
     if phase is Phase.PENDING:
         return NOTHING
     if phase is Phase.FAILED:
-        return Why("MaxRetry", f"restarted {job.failures} times of at most {job.max_retry}")
+        count, most = job.failures, job.max_retry
+        return Why("MaxRetry", f"failures that asked for a restart: {count}, maxRetry is {most}")
     return None

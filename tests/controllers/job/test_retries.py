@@ -63,5 +63,6 @@ def test_failures_count_between_suspensions(action: str) -> None:
 
     rig = play(scenario)
     assert rig.phase() == "Failed"
-    assert rig.status()["state"]["message"] == "restarted 3 times of at most 3"
+    message = rig.status()["state"]["message"]
+    assert message == "failures that asked for a restart: 3, maxRetry is 3"
     assert rig.status()["retryCount"] == 5
