@@ -53,13 +53,14 @@ def explain_router(services: ExtenderServices) -> APIRouter:
         """Why a PodGroup or a pod waits, with numbers. 503 where another replica decides."""
         viewer = await services.access.tenant(request, namespace)
         services.require_lead()
-        key = key_of(services, namespace, name)
-        story = explain_group(cache, services.reasons, key, queries=planning.queries)
-        if story is None:
-            raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
-        if viewer.namespace is not None:
-            story = _of_tenant(story, viewer.namespace)
-        return json_for(viewer, story, namespaces=cache.namespaces_heard_of)
+        async with services.questions.in_turn(viewer):
+            key = key_of(services, namespace, name)
+            story = explain_group(cache, services.reasons, key, queries=planning.queries)
+            if story is None:
+                raise BadRequest(f"no PodGroup or pod {namespace}/{name} is known", status=404)
+            if viewer.namespace is not None:
+                story = _of_tenant(story, viewer.namespace)
+            return json_for(viewer, story, namespaces=cache.namespaces_heard_of)
 
     @router.get(
         "/plan/{namespace}/{podgroup}",
@@ -100,14 +101,15 @@ def _tell_more(router: APIRouter, services: ExtenderServices) -> None:
         """
         viewer = await services.access.tenant(request, namespace)
         services.require_lead()
-        key = key_of(services, namespace, name)
-        gang = cache.registry.view(key) if key in cache.registry.pending else None
-        if gang is None:
-            known = key in cache.groups
-            why = "does not wait, or is set aside" if known else "is not known"
-            raise BadRequest(f"{namespace}/{name} {why}", status=404)
-        position = planning.queries.line_position(gang)
-        return json_for(viewer, position, namespaces=cache.namespaces_heard_of)
+        async with services.questions.in_turn(viewer):
+            key = key_of(services, namespace, name)
+            gang = cache.registry.view(key) if key in cache.registry.pending else None
+            if gang is None:
+                known = key in cache.groups
+                why = "does not wait, or is set aside" if known else "is not known"
+                raise BadRequest(f"{namespace}/{name} {why}", status=404)
+            position = planning.queries.line_position(gang)
+            return json_for(viewer, position, namespaces=cache.namespaces_heard_of)
 
     @router.get(
         "/advice/{namespace}/{name}",

@@ -120,20 +120,20 @@ def _tell_of_jobs(router: APIRouter, services: ExtenderServices) -> None:
         key = group.key if group is not None else _latest(decisions, namespace, called)
         if key is None:
             raise BadRequest(f"nothing is known of {namespace}/{name}", status=404)
-        group = cache.groups.get(key)
-        eta = services.views.estimate(key)
-        row = row_of(sources, group, eta=eta) if group is not None else None
-        ours = [each for each in decisions if key in (each.group, each.preemptor)]
-        told = job_story(
-            group,
-            row,
-            ours,
-            key=key,
-            run=services.history.run_of(key),
-            evictions=services.planning.evictions,
-        )
-        named = (each.group.partition("/")[0] for each in decisions)
-        return json_for(viewer, told, namespaces={*cache.namespaces_heard_of, *named})
+        async with services.questions.in_turn(viewer):
+            group, eta = cache.groups.get(key), services.views.estimate(key)
+            row = row_of(sources, group, eta=eta) if group is not None else None
+            ours = [each for each in decisions if key in (each.group, each.preemptor)]
+            told = job_story(
+                group,
+                row,
+                ours,
+                key=key,
+                run=services.history.run_of(key),
+                evictions=services.planning.evictions,
+            )
+            named = (each.group.partition("/")[0] for each in decisions)
+            return json_for(viewer, told, namespaces={*cache.namespaces_heard_of, *named})
 
 
 def _in_pieces(
