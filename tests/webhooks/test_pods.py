@@ -308,6 +308,8 @@ TOLD = [
     "hami.io/vgpu-node",
     "hami.io/bind-phase",
     "huawei.com/Ascend310P",
+    "huawei.com/AscendReal",
+    "huawei.com/npu-core",
 ]
 ASKED = [
     "volcano.sh/vgpu-mode",
@@ -316,6 +318,7 @@ ASKED = [
     "nvidia.com/use-gputype",
     "volcano.sh/task-spec",
     "example.com/predicate-time",
+    "huawei.com/npu-core-other",
 ]
 
 
