@@ -1,8 +1,8 @@
 """When the next planning cycle begins.
 
 A change asks for one, which then starts at once, but not sooner than 20 ms (and four times the last
-cycle's length) after the last one. Without any change a cycle starts a second after everything was
-planned last: time alone can bring a place, as pauses and vetoes end.
+cycle's length, up to five seconds) after the last one. Without any change a cycle starts a second
+after everything was planned last: time alone can bring a place, as pauses and vetoes end.
 """
 
 import asyncio
@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 
 from app.service.cycle.cycle_log import CycleLog
 from app.service.limits import Limits
+
+LONGEST_REST_S = 5.0
+"""A cycle in which the machine stood still took long, but needs no such pause."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,9 +53,10 @@ class Pace:
     async def rest(self) -> None:
         """The pause after a cycle."""
         least = self.limits.cycle_gap_s
+        longer = min(4 * self.log.last_s, LONGEST_REST_S) - least
         self._ceased.clear()
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(4 * self.log.last_s - least, 0.0)):
+            async with asyncio.timeout(max(longer, 0.0)):
                 await self._ceased.wait()
         await asyncio.sleep(least)
 

@@ -11,6 +11,7 @@ from app.core.planner import plan_around_faults
 from app.model.ids import GroupKey, NodeName
 from app.service.calls.filtering import Chosen
 from app.service.cycle import planning_cycle
+from app.service.cycle.pace import LONGEST_REST_S
 from tests.builders import make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import START, advance, clock, run
@@ -31,6 +32,21 @@ async def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() ->
     assert times == [0.02, 0.5]
     await advance(2.4)
     assert times == pytest.approx([0.02, 0.5, 1.5, 2.5])
+    running.cancel()
+
+
+async def test_the_next_cycle_comes_within_seconds_though_the_machine_stood_still_in_one() -> None:
+    rig = Rig()
+    times: list[float] = []
+
+    def note(_changed: Collection[GroupKey]) -> None:
+        times.append(clock() - START)
+        rig.planning.log.last_s = 60.0
+
+    rig.planning.cycle.after.append(note)
+    running = asyncio.create_task(rig.planning.loop.run())
+    await advance(LONGEST_REST_S + 1)
+    assert times == pytest.approx([0.02, LONGEST_REST_S + 0.02])
     running.cancel()
 
 
