@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
 
-from app.api.application import application
+from app.api.application import application, serve
 from app.api.audit import audit_router
 from app.api.cluster_metrics import ClusterMetrics
 from app.api.debug import debug_router
@@ -33,9 +33,7 @@ def create_app(services: ExtenderServices, calls: Mapping[str, Call]) -> ASGIApp
     app = _application()
     handlers = {verb: over_http(call) for verb, call in calls.items()}
     for prefix in PREFIXES:
-        app.include_router(
-            extender_router(handlers), prefix=prefix, include_in_schema=prefix == PREFIXES[0]
-        )
+        serve(app, extender_router(handlers, prefix=prefix, described=prefix == PREFIXES[0]))
     _add_reading(app, services)
     return Direct(app, {path: handlers[verb] for path, verb in VERB_OF.items()})
 
@@ -78,4 +76,4 @@ def _add_reading(app: FastAPI, services: ExtenderServices) -> None:
         view_router,
     )
     for router in (health, page_router(), *(each(services) for each in told)):
-        app.include_router(router)
+        serve(app, router)

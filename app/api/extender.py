@@ -88,9 +88,9 @@ def over_http(call: Call) -> Handler:
     return handle
 
 
-def extender_router(handlers: Mapping[str, Handler]) -> APIRouter:
-    """``POST /{verb}`` for each of the ``handlers``."""
-    router = APIRouter(tags=["extender"])
+def extender_router(handlers: Mapping[str, Handler], *, prefix: str, described: bool) -> APIRouter:
+    """``POST {prefix}/{verb}`` for each of the ``handlers``; in ``/docs`` if ``described``."""
+    router = APIRouter(prefix=prefix, tags=["extender"], include_in_schema=described)
     for verb, handler in handlers.items():
         router.add_api_route(
             f"/{verb}",
