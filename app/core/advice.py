@@ -52,12 +52,16 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleChange:
-    """``text`` is what to do; ``gang`` is as it would be then."""
+    """``text`` is what to do; ``gang`` is as it would be then.
+
+    Of changes that lower the same resource (``lowers``) the first one that helps is enough.
+    """
 
     kind: ChangeKind
     text: str
     gang: Gang
     of_cluster: ClusterChange = NO_CHANGE
+    lowers: str = ""
 
 
 def candidates(
@@ -175,9 +179,9 @@ def _other_devices(
     if refusal.cause not in _ABOUT_NODES:
         return
     for change in device_changes(snapshot, gang, setting):
-        kind = ChangeKind.SMALLER if change.smaller else ChangeKind.DEVICES
+        kind = ChangeKind.SMALLER if change.lowers else ChangeKind.DEVICES
         made = with_shapes(gang, change.changed, snapshot.axis)
-        yield SingleChange(kind, change.text, made)
+        yield SingleChange(kind, change.text, made, lowers=change.lowers)
 
 
 def _uncordoned(snapshot: Snapshot, gang: Gang) -> Iterator[SingleChange]:

@@ -39,12 +39,13 @@ _MOST_PARTS: Final = 16
 class DeviceChange:
     """``text`` is what to do, ``changed`` makes it of a shape.
 
-    ``smaller``: pods ask for less. Else they take more devices than they did.
+    ``lowers`` is the resource of which pods ask for less; empty: they take more devices than they
+    did.
     """
 
     text: str
     changed: Callable[[PodShape], PodShape]
-    smaller: bool
+    lowers: str = ""
 
 
 def device_changes(
@@ -202,11 +203,11 @@ class _Looking:
 
     def _ask(self, resource: str, amount: int, of: str) -> DeviceChange:
         text = f"ask for {resource} {amount} {of}"
-        return DeviceChange(text, self._with(self._less(resource, amount)), smaller=True)
+        return DeviceChange(text, self._with(self._less(resource, amount)), resource)
 
     def _say(self, text: str, annotations: tuple[tuple[str, str], ...]) -> DeviceChange:
         said = replace(self.asked, annotations=annotations)
-        return DeviceChange(text, self._with(said), smaller=False)
+        return DeviceChange(text, self._with(said))
 
     def _with(self, asked: DeviceAsk) -> Callable[[PodShape], PodShape]:
         before = self.asked

@@ -26,7 +26,7 @@ from app.model.shape import (
 from app.model.workload import GroupPhase, QueueState, Quota
 from tests.api.stand import stand
 from tests.builders import GIB, make_amounts, make_queue, make_shape
-from tests.devices import NUMBER, asking, gpu_node, vgpu_shape
+from tests.devices import MEMORY, NUMBER, asking, gpu_node, vgpu_shape
 from tests.service.rig import Rig, working
 from tests.service.virtual_time import advance
 from tests.topology import hard, racks, zone
@@ -495,6 +495,13 @@ async def test_a_gang_that_asks_for_devices_as_was_proposed_runs(
     rig.gang("less", size=size, shape=shape)
     await rig.cycle()
     assert all(rig.place(f"less-{number}") for number in range(size))
+
+
+async def test_of_amounts_that_help_only_the_largest_is_proposed() -> None:
+    rig = Rig()
+    gpu_memory_short(rig)
+    about_memory = [text for text in await advised(rig) if MEMORY in text]
+    assert about_memory == ["ask for volcano.sh/vgpu-memory 4096 of each GPU, which are 4 GiB"]
 
 
 def admitted(rig: Rig) -> bool:

@@ -110,12 +110,13 @@ async def advise(simulations: Simulations, key: GroupKey, refusal: Refusal) -> A
         fewer = await trying.fewer(gang, refusal)
         if fewer is not None:
             found.append(Helping(fewer.kind, fewer.text))
-        devices = simulations.configuration.devices
+        devices, lowered = simulations.configuration.devices, set[str]()
         for change in _unlike(candidates(snapshot, gang, refusal, devices)):
             if len(found) >= ENOUGH or not trying.has_time():
                 break
-            if await trying.helps(change):
+            if change.lowers not in lowered and await trying.helps(change):
                 found.append(Helping(change.kind, change.text))
+                lowered |= {change.lowers} - {""}
         return Advice(tuple(found), trying.tried, trying.complete)
 
 
