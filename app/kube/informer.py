@@ -60,6 +60,8 @@ BACKOFF_BASE_S: Final = 0.2
 BACKOFF_CAP_S: Final = 8.0
 ABSENT_S: Final = 300.0
 """After how long an optional kind that was missing is asked for again."""
+FORBIDDEN_S: Final = 15.0
+"""And after how long one that the rights do not reach: an operator may be about to give them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,7 +337,7 @@ class Informer(Generic[T]):
         self._sink([ListStarted(), ListDone("")])
         self._synced = True
         metrics.INFORMER_SYNCED.labels(self.kind).set(1)
-        self._stopping.wait(ABSENT_S)
+        self._stopping.wait(FORBIDDEN_S if isinstance(error, errors.Forbidden) else ABSENT_S)
         self._heard_at, self._absent = self._clock(), False
 
     def _pause(self, cause: str, least_s: float) -> None:

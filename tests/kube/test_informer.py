@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from app.kube import informer
 from app.kube.config import Connection
 from app.kube.decode import decoder
 from app.kube.informer import Informer, Watched
@@ -178,7 +179,7 @@ def test_gone_lists_again(server: ScriptedServer, connection: Connection, gone: 
         [gone, watch(line("ADDED", item("c", 10)))],
     )
     sink = Collector()
-    with informing(connection, sink) as informer:
+    with informing(connection, sink) as one:
         assert sink.wait_for(Added("c")) == [
             ListStarted(),
             PageListed(["a"]),
@@ -188,7 +189,7 @@ def test_gone_lists_again(server: ScriptedServer, connection: Connection, gone: 
             ListDone("9"),
             Added("c"),
         ]
-        assert informer.synced
+        assert one.synced
     assert versions(server) == ["1", "9"]
 
 
@@ -294,20 +295,20 @@ def test_garbage_is_not_heard(server: ScriptedServer, connection: Connection) ->
         sink(batch)
 
     watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
-    informer = Informer(watched, connection=connection, sink=a_minute_each, clock=lambda: now[0])
-    informer.start()
+    one = Informer(watched, connection=connection, sink=a_minute_each, clock=lambda: now[0])
+    one.start()
     try:
         sink.wait(lambda events: len(events) > 3)
-        assert informer.lag_s == 120.0
+        assert one.lag_s == 120.0
     finally:
-        informer.stop()
+        one.stop()
 
 
 def test_an_informer_that_was_never_started_can_be_stopped(connection: Connection) -> None:
     watched = Watched(kind=KIND, path=PODS, decoder=decoder(named))
-    informer = Informer(watched, connection=connection, sink=Collector())
-    informer.stop()
-    assert not informer.synced
+    one = Informer(watched, connection=connection, sink=Collector())
+    one.stop()
+    assert not one.synced
 
 
 @pytest.mark.parametrize("code", [403, 404])
@@ -321,6 +322,16 @@ def test_of_an_optional_kind_that_cannot_be_had_there_is_none(
         assert one.synced
         assert one.lag_s == 0, "there is nobody to lag behind"
     assert len(server.asked("GET", PODS)) == 1, "it is not asked for again and again"
+
+
+def test_an_optional_kind_comes_soon_after_the_right_to_it(
+    server: ScriptedServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(informer, "FORBIDDEN_S", 0.01)
+    script(server, [failure(403), page([item("a", 1)], version=5)], [watch()])
+    sink = Collector()
+    with informing(connection, sink, optional=True):
+        assert PageListed(["a"]) in sink.wait_for(ListDone("5"))
 
 
 def test_an_optional_kind_that_is_served_no_longer_is_gone(
@@ -401,9 +412,9 @@ def test_an_object_too_deep_to_be_read_is_told_of_once_and_stops_nothing(
     script(server, [answer(listed)], [watch(changed, line("ADDED", item("c", 4)))])
     before = malformed()
     sink = Collector()
-    with caplog.at_level(logging.WARNING), informing(connection, sink) as informer:
+    with caplog.at_level(logging.WARNING), informing(connection, sink) as one:
         events = sink.wait_for(Added("c"))
-        assert informer.synced
+        assert one.synced
     assert PageListed(["b"]) in events
     told = [event for event in events if isinstance(event, Malformed)]
     assert [(event.key, event.uid) for event in told] == [("ns/a", "uid-a")] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -25,17 +26,20 @@ def scheduler_conf() -> str:
     return conf("predicates", "proportion", "nodeorder", cut)
 
 
+@pytest.fixture(scope="module")
+def later() -> Iterator[ExitStack]:
+    """What is cleaned up after the last test: rights that come and go are noticed late."""
+    with ExitStack() as stack:
+        yield stack
+
+
 @pytest.fixture(autouse=True)
-def may_read(place: Place) -> Iterator[None]:
+def may_read(place: Place, later: ExitStack) -> None:
     """The right to read what the device plugin says, which the extender does not have otherwise."""
-    found = documents(ROOT / "scheduler-config" / "ascend-chips-rights.yaml")
-    for item in found:
+    for item in documents(ROOT / "scheduler-config" / "ascend-chips-rights.yaml"):
         place.api.apply(item)
-    yield
-    for item in found:
-        about = item["metadata"]
-        kind = place.api.resource_of(item)
-        place.api.delete(kind, about["name"], namespace=about["namespace"])
+        about, kind = item["metadata"], place.api.resource_of(item)
+        later.callback(place.api.delete, kind, about["name"], namespace=about["namespace"])
 
 
 @pytest.fixture
