@@ -26,9 +26,11 @@ GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
 PREEMPTABLE = "volcano.sh/preemptable"
+"""Annotation, or label, that says whether others may take the pod's place."""
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 """Label of nodes: the zone they are in; annotation of pods and PodGroups: ``*`` for every zone."""
-"""Annotation, or label, that says whether others may take the pod's place."""
+COOLDOWN_TIME = "volcano.sh/cooldown-time"
+"""Label, or annotation: so long no pod is evicted after its start (plugin ``cdp``)."""
 
 
 LAST_CHECKPOINT = "volcano.sh/last-checkpoint-time"

@@ -7,11 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from app.core.plugins.cdp import COOLDOWN_TIME
 from app.kit.durations import parse_duration
 from app.model.booleans import boolean
 from app.model.disruption import BUDGETS
-from app.model.pod import PREEMPTABLE, REVOCABLE_ZONE
+from app.model.pod import COOLDOWN_TIME, PREEMPTABLE, REVOCABLE_ZONE
 from app.wire.findings import Findings
 from app.wire.reading import text
 

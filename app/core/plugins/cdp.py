@@ -9,9 +9,7 @@ nothing. A queue may say the same for all its pods, with this plugin or without
 from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session
 from app.kit.durations import parse_duration
 from app.model.conf import PluginConf
-from app.model.pod import Pod
-
-COOLDOWN_TIME = "volcano.sh/cooldown-time"
+from app.model.pod import COOLDOWN_TIME, Pod
 
 
 def configure(_conf: PluginConf) -> OpenPlugin:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.certificates import check
-from app.core.plugins.cdp import COOLDOWN_TIME
 from app.core.policy import Policies
 from app.model.conf import PluginConf
 from app.model.disruption import DisruptionBudget
 from app.model.eviction import EvictionAction
 from app.model.ids import QueueName
+from app.model.pod import COOLDOWN_TIME
 from app.model.running import Protection
 from app.model.shape import LabelSelector
 from app.model.workload import EVICT_OVER_CAPABILITY, Queue
