@@ -113,7 +113,7 @@ def test_the_room_of_a_lost_member_stays_its_gang_s(place: Place, *, at_the_gate
     place.wait_condition("rival", "Reserved", "False")
 
     place.delete_pod("gang-0")
-    place.wait_condition("gang", "Reserved", says="room is kept for 1 members")
+    place.wait_condition("gang", "Reserved", says="room is kept for a member")
     place.submit_one(workloads.pod("gang-0", group="gang"))
     place.wait_bound("gang", 4)
     assert not place.bound("rival")
@@ -133,7 +133,7 @@ def test_nor_do_others_get_the_room_of_a_member_that_terminates(place: Place) ->
 
     place.delete_pod("gang-0")
     place.set_pod_phase("gang-0", "Failed")
-    place.wait_condition("gang", "Reserved", says="room is kept for 1 members")
+    place.wait_condition("gang", "Reserved", says="room is kept for a member")
     place.api.patch(PODS, "gang-0", {"metadata": {"finalizers": None}}, namespace=place.name)
     place.api.until_gone(PODS, "gang-0", namespace=place.name)
     place.submit_one(workloads.pod("gang-0", group="gang"))
