@@ -166,13 +166,16 @@ class Place:
         return full
 
     def set_state(self, full: str, state: str) -> None:
-        """Set the state of a queue, as its controller would."""
-        self.api.patch(QUEUES, full, {"status": {"state": state}}, subresource="status")
-        wait_until(
-            lambda: self.cluster.extender.get("/debug/queues")[full]["state"] == state,
-            timeout_s=_WAIT_S,
-            what=f"the extender knows that {full} is {state}",
-        )
+        """Set the state of a queue, as its controller would, which may still say it is open."""
+
+        def is_known() -> bool:
+            if self.api.get(QUEUES, full).get("status", {}).get("state") != state:
+                self.api.patch(QUEUES, full, {"status": {"state": state}}, subresource="status")
+            known: bool = self.cluster.extender.get("/debug/queues")[full]["state"] == state
+            return known
+
+        what = f"the extender knows that {full} is {state}"
+        wait_until(is_known, timeout_s=_WAIT_S, what=what)
 
     def add_group(self, name: str, minimum: int, **spec: Any) -> None:
         """A PodGroup."""
