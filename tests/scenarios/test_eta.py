@@ -55,6 +55,11 @@ def test_a_job_starts_by_its_eta_behind_a_job_that_declares_its_run_time(place: 
         timeout_s=20,
         what="that the job is told to run",
     )
+    wait_until(
+        lambda: eta(place, "next")["error"] is not None,
+        timeout_s=20,
+        what="that the answers are compared with what became of them",
+    )
     error = eta(place, "next")["error"]
     assert error["answers"] >= 1
     assert error["median_s"] <= SLACK_S
