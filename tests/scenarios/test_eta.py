@@ -38,6 +38,11 @@ def test_a_job_starts_by_its_eta_behind_a_job_that_declares_its_run_time(place: 
         timeout_s=20,
         what="that the job waits",
     )
+    wait_until(
+        lambda: eta(place, "next")["outcome"] == "later",
+        timeout_s=20,
+        what="that the first job is known to run, and so until when",
+    )
     found = eta(place, "next")
     assert (found["outcome"], found["nodes"]) == ("later", [node]), found
     assert found["after"] == [f"{place.name}/first"]
