@@ -6,17 +6,12 @@ over or gone uses no claim any more, and a claim that no pod uses loses its devi
 
 from __future__ import annotations
 
-import asyncio
-import logging
-
 from app.sandbox.apiserver.deletion import DeleteOptions
-from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.apiserver.store import StoreChange
+from app.sandbox.relooking import Relooking
 from app.wire.documents import Document, ObjectName, is_terminal, items, name_of, section, uid_of
 from app.wire.objects.device_claims import ENTRY
-
-logger = logging.getLogger(__name__)
 
 CLAIMS = "resource.k8s.io/resourceclaims"
 TEMPLATES = "resource.k8s.io/resourceclaimtemplates"
@@ -29,25 +24,11 @@ class ClaimController:
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self._store = server.store
-        self._changed = asyncio.Event()
-        self._store.on_change(self._note)
+        self._relooking = Relooking(self._store, concern=_concerns, look=self._look, kept="claims")
 
     async def run(self) -> None:
         """Look until cancelled."""
-        self._changed.set()
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            try:
-                self._look()
-            except ApiError as error:  # it changed meanwhile, and is looked at again
-                logger.info("claims not kept up", extra={"error": str(error)})
-
-    def _note(self, change: StoreChange) -> None:
-        if change.storage in {CLAIMS, TEMPLATES} or (
-            change.storage == _PODS and items(change.document, "spec", "resourceClaims")
-        ):
-            self._changed.set()
+        await self._relooking.run()
 
     def _look(self) -> None:
         users: set[str] = set()
@@ -122,3 +103,9 @@ def _claim_of(pod: Document, entry: str, template: Document) -> Document:
         },
         "spec": dict(spec.get("spec") or {}),
     }
+
+
+def _concerns(change: StoreChange) -> bool:
+    return change.storage in {CLAIMS, TEMPLATES} or (
+        change.storage == _PODS and bool(items(change.document, "spec", "resourceClaims"))
+    )

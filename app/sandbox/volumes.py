@@ -6,18 +6,14 @@ that a claim names. No volume is looked for here, and none is made or deleted.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Mapping
 
-from app.sandbox.apiserver.errors import ApiError
 from app.sandbox.apiserver.server import ApiServer
 from app.sandbox.apiserver.store import StoreChange
+from app.sandbox.relooking import Relooking
 from app.sandbox.scheduler.claims import STORAGE as CLAIMS
 from app.sandbox.scheduler.claims import VOLUMES
 from app.wire.documents import Document, ObjectName, name_of, section, uid_of
-
-logger = logging.getLogger(__name__)
 
 _COMPLETED = "pv.kubernetes.io/bind-completed"
 
@@ -28,23 +24,11 @@ class VolumeController:
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self._store = server.store
-        self._changed = asyncio.Event()
-        self._store.on_change(self._note)
+        self._relooking = Relooking(self._store, concern=_concerns, look=self._look, kept="volumes")
 
     async def run(self) -> None:
         """Look until cancelled."""
-        self._changed.set()
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            try:
-                self._look()
-            except ApiError as error:  # it changed meanwhile, and is looked at again
-                logger.info("volumes not kept up", extra={"error": str(error)})
-
-    def _note(self, change: StoreChange) -> None:
-        if change.storage in {CLAIMS, VOLUMES}:
-            self._changed.set()
+        await self._relooking.run()
 
     def _look(self) -> None:
         volumes = self._store.ordered(VOLUMES)
@@ -105,3 +89,7 @@ class VolumeController:
         if section(volume, "status").get("phase") != phase:
             change = {"status": {"phase": phase}}
             self._server.patch(VOLUMES, name_of(volume), change, subresource="status")
+
+
+def _concerns(change: StoreChange) -> bool:
+    return change.storage in {CLAIMS, VOLUMES}
