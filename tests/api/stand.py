@@ -167,3 +167,18 @@ def args(name: str = "p", *, nodes: Iterable[str] = ("n1",), **pod: Any) -> dict
 def binding(name: str = "p", *, node: str = "n1") -> dict[str, str]:
     """The body of Bind."""
     return {"PodName": name, "PodNamespace": "default", "PodUID": f"uid-{name}", "Node": node}
+
+
+def job(
+    name: str = "j", *, replicas: int = 2, cpu: str = "2", minimum: int = 0, **spec: Any
+) -> dict[str, Any]:
+    """A vcjob with one task, whose pods have one container."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    task = {"name": "w", "replicas": replicas, "template": template}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": minimum or replicas, "tasks": [task], **spec},
+    }

@@ -19,7 +19,7 @@ from app.api.simulate import Simulation
 from app.model.ids import NodeName
 from app.model.workload import Namespace, PriorityClass
 from app.service.cycle.eta import etas
-from tests.api.stand import Stand, stand
+from tests.api.stand import Stand, job, stand
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.scale import examples
 from tests.service.rig import Rig
@@ -35,20 +35,6 @@ def cluster(*, nodes: int = 2, cpu: int = 4000, conf: str = "", **how: Any) -> R
     for number in range(nodes):
         rig.node(f"n{number}", cpu=cpu)
     return rig
-
-
-def job(
-    name: str = "j", *, replicas: int = 2, cpu: str = "2", minimum: int = 0, **spec: Any
-) -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
-    task = {"name": "w", "replicas": replicas, "template": template}
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {"minAvailable": minimum or replicas, "tasks": [task], **spec},
-    }
 
 
 async def asked(at: Stand, *manifests: Mapping[str, Any], **question: Any) -> dict[str, Any]:

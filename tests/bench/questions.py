@@ -22,7 +22,7 @@ from rich.console import Console
 
 from app.model.ids import NodeName
 from app.model.pod import GROUP_ANNOTATION
-from tests.api.stand import Stand, stand
+from tests.api.stand import Stand, job, stand
 from tests.builders import make_node, make_pod, make_shape
 from tests.service.rig import Rig
 
@@ -80,19 +80,6 @@ def cluster(nodes: int, pods: int) -> Rig:
     for number in range(GANGS):
         rig.gang(f"waits-{number}", size=WAITING, shape=make_shape(cpu=8_000))
     return rig
-
-
-def job(name: str, *, replicas: int, cpu: str) -> dict[str, Any]:
-    """A vcjob."""
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
-    task = {"name": "w", "replicas": replicas, "template": template}
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {"minAvailable": replicas, "tasks": [task]},
-    }
 
 
 async def ask(at: Stand, times: Times, number: int) -> None:
