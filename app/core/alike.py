@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.policy import Candidate, Preemptor, Trait
+from app.core.victim_rules import Candidate, Preemptor, Trait
 from app.model.ids import NO_QUEUE
 from app.model.resources import Mask, Rows
 from app.model.snapshot import Snapshot

@@ -39,8 +39,6 @@ from app.core.policy import (
     Overused,
     Patience,
     Predicates,
-    Preemptive,
-    Preemptor,
     QueueCompare,
     Scoring,
     TaskKey,
@@ -49,6 +47,7 @@ from app.core.policy import (
     Vote,
 )
 from app.core.shares.shares import share_of
+from app.core.victim_rules import Preemptive, Preemptor
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import CHARGED_FIRST, Cause, NodeCount, Refusal

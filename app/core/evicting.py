@@ -23,8 +23,8 @@ import numpy as np
 from app.core.alike import Panel, Traits
 from app.core.combining import Opening, Tiers
 from app.core.ledger import Ledger
-from app.core.policy import Candidate, EvictionRule, Preemptor, Trait, VictimQueueCompare
 from app.core.protection.disruptions import Disruptions
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor, Trait, VictimQueueCompare
 from app.model.ids import QueueName
 from app.model.reason import Spared
 from app.model.resources import Mask, Rows
@@ -189,15 +189,12 @@ class Evicting:
             return False
         if judgement.tier is None:
             return True
-        tier = self._tiers[judgement.tier]
-        snapshot = self.ledger.snapshot
+        tier, snapshot = self._tiers[judgement.tier], self.ledger.snapshot
         kinds = snapshot.running.kinds.codes
         samples = {int(kinds[at]): at for at in rows}
-        for at in samples.values():
-            candidate = Candidate.of(snapshot, at)
-            if _bound(self._binding, preemptor, candidate).spared:
-                return False
-            if not _answer(tier, preemptor, candidate).rules:
+        for candidate in (Candidate.of(snapshot, at) for at in samples.values()):
+            spared = _bound(self._binding, preemptor, candidate).spared
+            if spared or not _answer(tier, preemptor, candidate).rules:
                 return False
         if len(rows) > 1 and not all(keeps(preemptor, rows) for keeps in self._together):
             return False

@@ -7,7 +7,7 @@ decides.
 from collections.abc import Callable, Sequence
 
 from app.core.combining import Opening, Tiers
-from app.core.policy import VictimTasks
+from app.core.victim_rules import VictimTasks
 from app.model.resources import Rows
 
 Wanted = Sequence[tuple[int, VictimTasks]]

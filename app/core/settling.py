@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.ledger import Ledger
-from app.core.policy import Preemptor
+from app.core.victim_rules import Preemptor
 from app.model.gang import Gang
 from app.model.ids import QueueName
 from app.model.resources import Mask, Rows, Vector

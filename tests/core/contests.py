@@ -9,7 +9,8 @@ import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.plugins import catalogue
-from app.core.policy import Candidate, EvictionRule, Hooks, Preemptor, Session
+from app.core.policy import Hooks, Session
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Counts, Gang

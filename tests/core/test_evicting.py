@@ -7,9 +7,10 @@ import pytest
 
 from app.core.evicting import HIGHER_PRIORITY, NO_RULE, SAME_PRIORITY, Evicting, Judgement
 from app.core.ledger import Ledger
-from app.core.policy import Candidate, EvictionRule, Hooks, Policies, Preemptor, Trait
+from app.core.policy import Hooks, Policies
 from app.core.protection.disruptions import JOB_BUDGET, POD_BUDGET, RUN_TIME
 from app.core.tiers import open_policies
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor, Trait
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.disruption import DisruptionBudget
 from app.model.parts import Part

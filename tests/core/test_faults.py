@@ -10,16 +10,8 @@ import pytest
 
 from app.core.faults import LookingAt, PlanningFault, Upkeep, UpkeepFault, doing
 from app.core.planner import MOST_FAULTS, Planned, finish, plan, plan_around_faults
-from app.core.policy import (
-    ABSTAIN,
-    EvictionRule,
-    Hooks,
-    NodeRule,
-    NodeScore,
-    Policies,
-    RevokedPods,
-    VictimTasks,
-)
+from app.core.policy import ABSTAIN, Hooks, NodeRule, NodeScore, Policies
+from app.core.victim_rules import EvictionRule, RevokedPods, VictimTasks
 from app.model.conf import PluginConf
 from app.model.exchange import ANY_EQUAL
 from app.model.gang import Gang

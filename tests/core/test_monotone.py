@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
-from app.core.policy import Candidate, EvictionRule, Policies, Preemptor
+from app.core.policy import Policies
 from app.core.tiers import open_policies
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor
 from app.model.eviction import EvictionAction
 from tests.core.crowds import Crowd
 from tests.core.random_crowds import Rules, crowds

@@ -4,8 +4,9 @@ import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.points import Opened
-from app.core.policy import Hooks, Policies, VictimTasks
+from app.core.policy import Hooks, Policies
 from app.core.tiers import open_policies
+from app.core.victim_rules import VictimTasks
 from app.model.conf import PluginConf, SchedulerConf
 from tests.core.contests import cluster, runs
 

@@ -10,18 +10,9 @@ from app.core.conf_error import ConfError
 from app.core.ledger import Ledger
 from app.core.plugins.catalogue import SWITCHES
 from app.core.points import Opened, Point
-from app.core.policy import (
-    ABSTAIN,
-    PERMIT,
-    Ballot,
-    Hooks,
-    Policies,
-    Predicates,
-    Preemptor,
-    Scoring,
-    Vote,
-)
+from app.core.policy import ABSTAIN, PERMIT, Ballot, Hooks, Policies, Predicates, Scoring, Vote
 from app.core.tiers import build, open_policies
+from app.core.victim_rules import Preemptor
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang

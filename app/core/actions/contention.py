@@ -32,8 +32,8 @@ from app.core.evicting import Evicting
 from app.core.faults import LookingAt
 from app.core.gangs import slots
 from app.core.gangs.need import Need
-from app.core.policy import Preemptor
 from app.core.settling import Settling
+from app.core.victim_rules import Preemptor
 from app.core.victims.candidates import beyond_minimum, candidates
 from app.core.victims.units import pods_of
 from app.kit.quantities import amount_text

@@ -15,8 +15,8 @@ import numpy as np
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.victim_search import Work
 from app.core.evicting import Judgement
-from app.core.policy import NodeExcess, Preemptor
 from app.core.protection.job_budgets import has_budget
+from app.core.victim_rules import NodeExcess, Preemptor
 from app.core.victims.candidates import among
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.going import going

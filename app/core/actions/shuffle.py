@@ -22,7 +22,7 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.victim_search import Work
 from app.core.evicting import Judgement
 from app.core.moving import Wanted as WantedPods
-from app.core.policy import NodeExcess, Preemptor, VictimTasks
+from app.core.victim_rules import NodeExcess, Preemptor, VictimTasks
 from app.core.victims.candidates import among
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.going import going

@@ -17,7 +17,7 @@ from app.core.actions.cycle import Cycle
 from app.core.actions.proof import Places, Proof, ProvenPlace
 from app.core.evicting import Judgement
 from app.core.placement.arrays import Counts
-from app.core.policy import Preemptor
+from app.core.victim_rules import Preemptor
 from app.core.victims.bounds import places_on
 from app.core.victims.candidates import in_victim_order
 from app.core.victims.certificate import Decision, certificate_of

@@ -15,7 +15,7 @@ from app.core.actions.network import DomainSearch, Members
 from app.core.actions.proof import Places, Proof
 from app.core.actions.victim_search import VictimSearch, Work
 from app.core.evicting import Judgement
-from app.core.policy import Preemptor
+from app.core.victim_rules import Preemptor
 from app.core.victims.problem import Solution
 from app.core.victims.units import SetCost, cost_of
 from app.model.topology import NetworkTopology

@@ -16,24 +16,22 @@ from app.core.ledger import Ledger
 from app.core.policy import (
     PERMIT,
     Ballot,
-    Candidate,
-    EvictionRule,
     Hooks,
     IsBelowShare,
     OpenPlugin,
-    Preemptor,
     QueueCompare,
     QueueShare,
     QueueShares,
     Session,
-    Trait,
     Vote,
 )
 from app.core.settling import Settling
 from app.core.shares import hierarchy, limits
 from app.core.shares.borrowing import borrowing_of
+from app.core.shares.reclaim_rules import reclaim_rules
 from app.core.shares.reclaiming import Reclaiming
 from app.core.shares.shares import Share, share_of
+from app.core.victim_rules import Preemptor
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
@@ -278,9 +276,6 @@ def _taking(hooks: Hooks, quota: Quota, reclaiming: Reclaiming) -> Hooks:
     def preemptive(preemptor: Preemptor) -> Refusal | None:
         return quota.takes(preemptor) or reclaiming.objection(preemptor)
 
-    def evictable(preemptor: Preemptor, candidate: Candidate) -> bool | None:
-        return reclaiming.may_go(preemptor, candidate) if preemptor.action.reclaims else None
-
     queues = quota.ledger.snapshot.queues
 
     def victims_first(preemptor: Preemptor, left: QueueName, right: QueueName) -> int:
@@ -290,22 +285,14 @@ def _taking(hooks: Hooks, quota: Quota, reclaiming: Reclaiming) -> Hooks:
             reclaiming.common(own, right) - reclaiming.common(own, left)
         )
 
-    spares = "of queues that hold no more than they deserve"
-    looks_at = frozenset({Trait.QUEUE, Trait.REQUEST})
-    gives = EvictionRule(
-        "capacity",
-        reclaiming.may_go,
-        spares,
-        looks_at,
-        binds=True,
-        together=reclaiming.keeps_guarantee,
+    reclaimable, evictable = reclaim_rules(
+        "capacity", reclaiming.may_go, ledger=quota.ledger, held=quota.held
     )
-
     return replace(
         hooks,
         preemptive=preemptive,
-        reclaimable=gives,
-        unified_evictable=replace(gives, allows=evictable),
+        reclaimable=reclaimable,
+        unified_evictable=evictable,
         victim_queue_order=victims_first,
     )
 

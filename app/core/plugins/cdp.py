@@ -6,7 +6,8 @@ nothing. A queue may say the same for all its pods, with this plugin or without
 (:mod:`app.core.protection.run_time`).
 """
 
-from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session
+from app.core.policy import Hooks, OpenPlugin, Session
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor
 from app.kit.durations import parse_duration
 from app.model.conf import PluginConf
 from app.model.pod import COOLDOWN_TIME, Pod

@@ -9,10 +9,11 @@ With ``enableHierarchy`` queues are ordered too, by the hierarchical shares of
 
 from dataclasses import replace
 
-from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session, Trait
+from app.core.policy import Hooks, OpenPlugin, Session
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.hdrf import Exchanges, ShareTree
 from app.core.shares.shares import share_of
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor, Trait
 from app.model.conf import PluginConf
 from app.model.gang import Gang
 

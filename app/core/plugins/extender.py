@@ -29,17 +29,15 @@ from app.core.policy import (
     ABSTAIN,
     PERMIT,
     Ballot,
-    Candidate,
-    EvictionRule,
     Hooks,
     NodeRule,
     NodeScore,
     NodesNow,
     OpenPlugin,
-    Preemptor,
     Session,
     Vote,
 )
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor
 from app.model.conf import PluginConf
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Gang, Task

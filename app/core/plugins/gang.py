@@ -15,19 +15,9 @@ from collections.abc import Mapping
 from app.core.accounts import GangAccount
 from app.core.gangs.need import Need
 from app.core.ledger import Ledger
-from app.core.policy import (
-    PERMIT,
-    Ballot,
-    Candidate,
-    EvictionRule,
-    Hooks,
-    OpenPlugin,
-    Preemptor,
-    Session,
-    Trait,
-    Vote,
-)
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, Session, Vote
 from app.core.protection.gang_minimum import spares
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor, Trait
 from app.model.amounts import PODS
 from app.model.conf import PluginConf
 from app.model.gang import Gang

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.policy import Candidate, EvictionRule, Hooks, OpenPlugin, Preemptor, Session, Trait
+from app.core.policy import Hooks, OpenPlugin, Session
+from app.core.victim_rules import Candidate, EvictionRule, Preemptor, Trait
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang, Task

@@ -10,38 +10,21 @@ What no entitled gang can use is *borrowed*, up to what the queue could really h
 argument ``borrowing`` is false (:mod:`app.core.actions.allocate`).
 """
 
-from collections.abc import Collection
-from dataclasses import replace
-
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import (
-    PERMIT,
-    Ballot,
-    Candidate,
-    EvictionRule,
-    Hooks,
-    OpenPlugin,
-    Preemptor,
-    QueueShare,
-    Session,
-    Trait,
-    Vote,
-)
+from app.core.policy import PERMIT, Ballot, Hooks, OpenPlugin, QueueShare, Session, Vote
 from app.core.settling import Settling
 from app.core.shares import limits
 from app.core.shares.borrowing import borrowing_of
 from app.core.shares.entitlements import Entitlement, entitlements
-from app.core.shares.reclaiming import going
+from app.core.shares.reclaim_rules import reclaim_rules
+from app.core.victim_rules import Candidate, Preemptor
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.reason import Cause, Refusal
 from app.model.resources import PODS_COLUMN, ResourceAxis, Vector
-
-SPARES = "of queues that hold no more than they deserve"
-_LOOKS_AT = frozenset({Trait.QUEUE, Trait.REQUEST})
 
 
 def configure(conf: PluginConf) -> OpenPlugin:
@@ -50,13 +33,8 @@ def configure(conf: PluginConf) -> OpenPlugin:
 
     def open_(session: Session) -> Hooks:
         queues = Proportion(session.ledger, now=session.now)
-        gives = EvictionRule(
-            "proportion",
-            queues.reclaimable,
-            SPARES,
-            _LOOKS_AT,
-            binds=True,
-            together=queues.keeps_guarantee,
+        reclaimable, evictable = reclaim_rules(
+            "proportion", queues.reclaimable, ledger=session.ledger, held=queues.held
         )
         return Hooks(
             queue_order=queues.compare,
@@ -71,8 +49,8 @@ def configure(conf: PluginConf) -> OpenPlugin:
             borrowing=borrowing,
             queue_shares=queues.queue_share,
             preemptive=queues.preemptive,
-            reclaimable=gives,
-            unified_evictable=replace(gives, allows=queues.evictable),
+            reclaimable=reclaimable,
+            unified_evictable=evictable,
         )
 
     return open_
@@ -123,6 +101,10 @@ class Proportion:
         """Whether the queue deserves one more ``task``, and may hold it beside what terminates."""
         return self._beyond_share(queue, task.request)
 
+    def held(self, queue: QueueName) -> Vector:
+        """What the queue holds, shape ``(R,)``."""
+        return self._ledger.queue(queue).allocated
+
     def preemptive(self, preemptor: Preemptor) -> Refusal | None:
         """Whether the queue deserves all that ``preemptor`` asks for."""
         return self._beyond_share(preemptor.gang.queue, preemptor.asked)
@@ -141,18 +123,6 @@ class Proportion:
         over &= (candidate.request > 0) & (preemptor.asked > 0)
         over[PODS_COLUMN] = False
         return bool(over.any())
-
-    def evictable(self, preemptor: Preemptor, candidate: Candidate) -> bool | None:
-        """Whether the candidate is reclaimable, for actions that reclaim; None for the others."""
-        return self.reclaimable(preemptor, candidate) if preemptor.action.reclaims else None
-
-    def keeps_guarantee(self, preemptor: Preemptor, rows: Collection[int]) -> bool:
-        """Whether the queue of these pods, all of one gang, keeps what is guaranteed to it."""
-        name, request = going(self._ledger.snapshot, rows)
-        if name == preemptor.gang.queue:
-            return True
-        queue, held = self._ledger.snapshot.queues.get(name), self._ledger.queue(name).allocated
-        return not limits.needs_guarantee(queue, request, held=held, axis=self._axis)
 
     def _beyond_share(self, queue: QueueName, asked: Vector) -> Refusal | None:
         self._follow_admissions()

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from app.core.arguments import Arguments, parse_bool
 from app.core.conf_error import ConfError
-from app.core.policy import Hooks, NodeExcess, OpenPlugin, Session, VictimTasks
+from app.core.policy import Hooks, OpenPlugin, Session
+from app.core.victim_rules import NodeExcess, VictimTasks
 from app.model.amounts import CPU, MEMORY, PODS
 from app.model.colocation import USED_BY, is_offline
 from app.model.conf import PluginConf

@@ -22,21 +22,9 @@ import numpy as np
 
 from app.core.arguments import Arguments
 from app.core.conf_error import ConfError
-from app.core.policy import (
-    Candidate,
-    EvictionRule,
-    Hooks,
-    NodeExcess,
-    NodeRule,
-    NodeScore,
-    NodesNow,
-    OpenPlugin,
-    Preemptor,
-    RevokedPods,
-    Session,
-    Trait,
-)
+from app.core.policy import Hooks, NodeRule, NodeScore, NodesNow, OpenPlugin, Session
 from app.core.protection.job_budgets import has_budget
+from app.core.victim_rules import Candidate, EvictionRule, NodeExcess, Preemptor, RevokedPods, Trait
 from app.kit.cron import ScheduleError, zone_of
 from app.model.conf import PluginConf
 from app.model.gang import Gang, Task

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from app.core.ledger import Ledger
-from app.core.policy import Preemptor
 from app.core.protection.gang_minimum import spares
 from app.core.protection.job_budgets import has_budget, may_be_missing
 from app.core.protection.run_time import has_run_for, minimum_run_time
 from app.core.settling import SETTLING, Settling
+from app.core.victim_rules import Preemptor
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, PodUid
 from app.model.parts import Part

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.ledger import Ledger
-from app.core.policy import Candidate, Preemptor
 from app.core.shares.shares import share_of
+from app.core.victim_rules import Candidate, Preemptor
 from app.model.decimals import decimal
 from app.model.gang import Gang
 from app.model.ids import QueueName

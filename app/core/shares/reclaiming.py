@@ -14,17 +14,16 @@ pod requests has no claim to that pod.
 How the taker stands is looked at once: what is evicted for it does not make its line a better one.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.core.ledger import Ledger
-from app.core.policy import Candidate, Preemptor
 from app.core.settling import Settling
 from app.core.shares import limits
+from app.core.victim_rules import Candidate, Preemptor
 from app.model.ids import ROOT_QUEUE, QueueName
 from app.model.reason import Cause, Refusal
 from app.model.resources import PODS_COLUMN, Vector
-from app.model.snapshot import Snapshot
 
 Line = tuple[QueueName, ...]
 """A queue and its ancestors, the nearest first, without the root."""
@@ -65,7 +64,7 @@ class Reclaiming:
             for at, (more, less) in enumerate(zip(asked, request, strict=True))
             if more > 0 and less > 0 and at != PODS_COLUMN
         ]
-        if not both or self._needs_guarantee(candidate.gang.queue, candidate.request):
+        if not both or self._needs_guarantee(candidate):
             return False
         taking, giving = _parted(self._line(preemptor.gang.queue), self._line(candidate.gang.queue))
         if not self._takes(preemptor, taking):
@@ -117,15 +116,12 @@ class Reclaiming:
         held = (self.held(name) - self.settling.held(preemptor.gang, name)).tolist()
         return any(held[at] > deserved[at] > 0 for at in both)
 
-    def keeps_guarantee(self, preemptor: Preemptor, rows: Collection[int]) -> bool:
-        """Whether the queue of these pods, all of one gang, keeps what is guaranteed to it."""
-        name, request = going(self.ledger.snapshot, rows)
-        return name == preemptor.gang.queue or not self._needs_guarantee(name, request)
-
-    def _needs_guarantee(self, name: QueueName, request: Vector) -> bool:
-        """Whether the queue would hold less than is guaranteed to it."""
-        queues, axis = self.ledger.snapshot.queues, self.ledger.snapshot.axis
-        return limits.needs_guarantee(queues.get(name), request, held=self.held(name), axis=axis)
+    def _needs_guarantee(self, candidate: Candidate) -> bool:
+        """Whether the pod's queue would hold less than is guaranteed to it."""
+        name, snapshot = candidate.gang.queue, self.ledger.snapshot
+        return limits.needs_guarantee(
+            snapshot.queues.get(name), candidate.request, held=self.held(name), axis=snapshot.axis
+        )
 
     def _own(self, line: Line) -> Line:
         return line[: self.level + 1]
@@ -139,13 +135,6 @@ class Reclaiming:
         short = self._short(name, asked) or limits.exceeding(asked, held=held, limit=deserved)
         lack = limits.shortfalls(short, axis=axis, asked=asked, held=held, limit=deserved)
         return limits.no_room(name, lack, cause=Cause.QUEUE_OVERUSED)
-
-
-def going(snapshot: Snapshot, rows: Collection[int]) -> tuple[QueueName, Vector]:
-    """The queue of these running pods, one at least and all of one gang, and what they request."""
-    positions, running = list(rows), snapshot.running
-    queue = snapshot.gangs[running.gangs[positions[0]]].queue
-    return queue, running.requests[positions].sum(axis=0)
 
 
 def _has_claim(deserved: Sequence[int], request: Sequence[int]) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.core.combining import trailing_number
 from app.core.ledger import Ledger
 from app.core.points import Opened
-from app.core.policy import Preemptor
+from app.core.victim_rules import Preemptor
 from app.core.victims.units import surplus_of
 from app.model.ids import GroupKey, PodUid, QueueName
 from app.model.reason import Spared

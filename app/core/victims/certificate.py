@@ -85,7 +85,8 @@ from numpy.typing import NDArray
 
 from app.core.accounts import GangAccount
 from app.core.ledger import Ledger
-from app.core.policy import Preemptor, QueueShares
+from app.core.policy import QueueShares
+from app.core.victim_rules import Preemptor
 from app.core.victims.bounds import places_on
 from app.core.victims.certificate_facts import ExceededBound, NodeFacts, QueueFacts
 from app.core.victims.problem import Problem, Solution, Witness, WitnessKind

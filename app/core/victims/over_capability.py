@@ -12,8 +12,8 @@ import numpy as np
 
 from app.core.ledger import Ledger
 from app.core.points import Opened
-from app.core.policy import Preemptor
 from app.core.shares import limits
+from app.core.victim_rules import Preemptor
 from app.core.victims.candidates import Candidates, among, in_victim_order
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.going import going

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from app.core.policy import NodeExcess
+from app.core.victim_rules import NodeExcess
 from app.core.victims.units import Unit
 from app.model.resources import Mask, Matrix, Rows, Vector
 from app.model.running import Running

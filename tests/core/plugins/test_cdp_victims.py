@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.policy import EvictionRule
+from app.core.victim_rules import EvictionRule
 from tests.core.contests import cluster, contest, preemptor, runs, wants
 
 KEY = "volcano.sh/cooldown-time"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.policy import Preemptor
+from app.core.victim_rules import Preemptor
 from app.model.eviction import EvictionAction
 from app.model.gang import Gang
 from app.model.workload import Queue

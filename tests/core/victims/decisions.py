@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from app.core.ledger import Ledger
-from app.core.policy import Preemptor, QueueShare
+from app.core.policy import QueueShare
+from app.core.victim_rules import Preemptor
 from app.core.victims.certificate import Decision, certificate_of
 from app.core.victims.problem import Limit, Places, Problem, Solution, Wanted
 from app.core.victims.solver import solve
