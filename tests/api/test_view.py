@@ -1,179 +1,33 @@
 """The whole state for readers: once, and live as what changed."""
 
-import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from starlette.types import Message
 
-from app.api.access import KNOWN_S, Access, Account, Right
 from app.api.live import BEAT_S, PIECE
 from app.core.eta.forecast import EtaOutcome
 from app.kit.turns import TooMany
 from app.model.ids import GroupKey
 from app.model.lease import Lease
-from app.model.pod import GATE
-from app.model.workload import GroupPhase, Namespace, PodGroup
 from app.service.activity import Activity
 from app.service.cycle.eta.etas import EtaAnswer, Etas
-from app.service.telling.view.audience import DELTAS, Audience
+from app.service.telling.view.audience import DELTAS
 from app.service.telling.view.expected import EVERY_S as FORECAST_EVERY_S
 from app.service.telling.view.rows import Whole
 from app.service.telling.view.views import (
-    AUDIENCES,
     EVERY_S,
-    FOR_OPERATORS,
     KEPT_S,
-    VIEWERS,
-    VIEWERS_OF_ACCOUNT,
 )
-from tests.api.stand import Stand, stand
-from tests.api.test_access import AWAY, SECRET, FakeReviews, asked_by
-from tests.builders import make_pod, make_queue, make_shape
+from tests.api.stand import stand
+from tests.api.view_reader import BIG, ONE, Reader, reading, rows, state_in, taken_up, whole
+from tests.builders import make_pod, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import advance, clock, settle
-
-BIG: Final = make_shape(cpu=9_000)
-ONE: Final = make_shape(cpu=1_000)
-
-
-@dataclass(eq=False)
-class Reader:
-    """A reader of the live view, as the server sees it; while not ``takes`` it takes nothing."""
-
-    at: Stand
-    path: str = "/view/stream"
-    query: str = ""
-    token: str = ""
-    address: str = "127.0.0.1"
-    status: int = 0
-    text: bytes = b""
-    is_over: bool = False
-    takes: asyncio.Event = field(default_factory=asyncio.Event)
-    largest: int = 0
-    _task: "asyncio.Task[None] | None" = None
-    _gone: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def begin(self) -> None:
-        self.takes.set()
-        self._task = asyncio.ensure_future(self._ask())
-
-    async def _ask(self) -> None:
-        headers = [(b"authorization", f"Bearer {self.token}".encode())] if self.token else []
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": self.path,
-            "raw_path": self.path.encode(),
-            "query_string": self.query.encode(),
-            "headers": headers,
-            "client": (self.address, 1),
-            "server": ("extender", 80),
-            "scheme": "http",
-            "http_version": "1.1",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-        }
-        await self.at.app(scope, self._receive, self._send)
-        self.is_over = True
-
-    async def _receive(self) -> Message:
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Message) -> None:
-        await self.takes.wait()
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            self.text += message["body"]
-            self.largest = max(self.largest, len(message["body"]))
-
-    def hang_up(self) -> None:
-        self._gone.set()
-
-    async def end(self) -> None:
-        self.hang_up()
-        self.takes.set()
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-
-    def events(self) -> list[tuple[str, Any]]:
-        """Names and contents of the events that have come whole."""
-        found = []
-        for block in self.text.decode().split("\n\n")[:-1]:
-            lines = dict(line.split(": ", 1) for line in block.split("\n") if line[0] != ":")
-            if lines:
-                found.append((lines["event"], json.loads(lines["data"])))
-        return found
-
-    def names(self) -> list[str]:
-        return [name for name, _ in self.events()]
-
-
-@asynccontextmanager
-async def reading(at: Stand, **how: Any) -> AsyncIterator[Reader]:
-    """A reader that has begun to follow the live view."""
-    reader = Reader(at, **how)
-    reader.begin()
-    await settle()
-    try:
-        yield reader
-    finally:
-        await reader.end()
-
-
-def applied(view: Mapping[str, Any], delta: Mapping[str, Any]) -> dict[str, Any]:
-    """The view once the delta was taken up, as the page does it."""
-    assert delta["before"] == view["generation"]
-    found = dict(view)
-    for name in ("generation", "at", "scheduler", "cluster", "resources"):
-        if name in delta:
-            found[name] = delta[name]
-    for section in ("queues", "jobs", "nodes", "domains", "future"):
-        rows = {row["key"]: row for row in found[section]}
-        rows.update({row["key"]: row for row in delta["changed"].get(section, ())})
-        for key in delta["gone"].get(section, ()):
-            del rows[key]
-        found[section] = list(rows.values())
-    return found
-
-
-def taken_up(events: list[tuple[str, Any]]) -> dict[str, Any]:
-    """What the reader knows after these events."""
-    view: dict[str, Any] = {}
-    for name, data in events:
-        if name == "whole":
-            view = data
-        elif name == "delta":
-            view = applied(view, data)
-    return view
-
-
-def state_in(view: Mapping[str, Any]) -> dict[str, Any]:
-    """What a view says of the cluster: its rows by key, and its sums."""
-    sections = ("queues", "jobs", "nodes", "domains", "future")
-    rows = {section: {row["key"]: row for row in view[section]} for section in sections}
-    return rows | {name: view[name] for name in ("role", "notice", "resources", "cluster")}
-
-
-async def whole(at: Stand, namespace: str = "") -> dict[str, Any]:
-    answer = await at.get(f"/view?namespace={namespace}" if namespace else "/view")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
-
-
-def rows(view: Mapping[str, Any], section: str) -> dict[str, Any]:
-    return {row["key"]: row for row in view[section]}
-
 
 # --- the whole ------------------------------------------------------------------------------------
 
@@ -522,179 +376,3 @@ async def test_a_view_goes_on_without_a_forecast_that_fails(
         view = taken_up(reader.events())
         assert rows(view, "jobs")["default/waits"]["eta"] is None
         assert "default/more" in rows(view, "jobs")
-
-
-# --- limits ---------------------------------------------------------------------------------------
-
-
-async def test_so_many_readers_follow_and_no_more() -> None:
-    async with stand() as at:
-        readers = [Reader(at) for _ in range(VIEWERS_OF_ACCOUNT + 1)]
-        for each in readers:
-            each.begin()
-        await settle()
-        assert [each.status for each in readers] == [200] * VIEWERS_OF_ACCOUNT + [429]
-        assert b"readers of over loopback follow the view already" in readers[-1].text
-        at.views._viewers["others"] = VIEWERS - VIEWERS_OF_ACCOUNT
-        async with reading(at) as refused:
-            assert refused.status == 503
-        readers[0].hang_up()
-        await settle()
-        async with reading(at) as served:
-            assert served.status == 200
-        for each in readers:
-            await each.end()
-
-
-async def test_a_whole_that_is_not_taken_counts_as_a_reader() -> None:
-    async with stand() as at:
-        readers = [Reader(at, path="/view") for _ in range(VIEWERS_OF_ACCOUNT)]
-        for each in readers:
-            each.begin()
-            each.takes.clear()
-        await settle()
-        for path in ("/view", "/view/stream"):
-            assert (await at.get(path)).status_code == 429
-        await readers[0].end()
-        assert (await at.get("/view")).status_code == 200
-        for each in readers:
-            await each.end()
-        assert not at.views._viewers
-
-
-async def test_tenants_leave_places_to_operators() -> None:
-    async with asked_by("toms", address=AWAY) as toms, asked_by("olgas", address=AWAY) as olgas:
-        for at in (toms, olgas):
-            at.views._viewers["others"] = VIEWERS - FOR_OPERATORS
-            for number in range(AUDIENCES):
-                readers = frozenset({f"team-{number}"})
-                at.views._audiences[readers] = Audience(readers)
-        for path in ("/view", "/view/stream"):
-            assert (await toms.get(f"{path}?namespace=default")).status_code == 503
-        assert (await olgas.get("/view")).status_code == 200
-        async with reading(olgas, token="olgas", address=AWAY) as served:
-            assert served.status == 200
-
-
-@pytest.mark.parametrize("path", ["/view", "/view/stream"])
-async def test_a_question_about_too_many_namespaces_is_refused(path: str) -> None:
-    many = ",".join(f"team-{number}" for number in range(21))
-    async with stand() as at:
-        answer = await at.get(f"{path}?namespace={many}")
-        assert (answer.status_code, answer.text) == (400, "namespace: 21 are more than 20\n")
-
-
-# --- rights ---------------------------------------------------------------------------------------
-
-
-def shared() -> Rig:
-    """A cluster in which two namespaces have jobs that run and wait, in queues of their own."""
-    rig = Rig()
-    rig.see("namespaces", Namespace(SECRET, {}, {}))
-    rig.queue(make_queue("ours"))
-    rig.queue(make_queue("theirs"))
-    rig.node("n1", cpu=4_000)
-    rig.group("mine", minimum=2, queue="ours")
-    for number in range(2):
-        rig.pod(f"mine-{number}", group="mine", shape=ONE)
-    group = PodGroup(
-        SECRET,
-        "plan",
-        uid="uid-plan",
-        resource_version="1",
-        created=0.0,
-        phase=GroupPhase.INQUEUE,
-        min_member=1,
-        queue=make_queue("theirs").name,
-    )
-    rig.see("podgroups", group)
-    annotations = {"scheduling.k8s.io/group-name": "plan"}
-    rig.store(make_pod("plan-0", namespace=SECRET, annotations=annotations, shape=ONE))
-    rig.group("waits", minimum=3, queue="ours")
-    for number in range(3):
-        rig.pod(f"waits-{number}", group="waits", gates=(GATE,), shape=ONE)
-    return rig
-
-
-async def test_a_tenant_sees_its_jobs_its_queues_and_totals_and_no_name_of_others() -> None:
-    rig = shared()
-    await rig.cycle()
-    async with asked_by("toms", rig) as at:
-        view = await whole(at, "default")
-        assert view["viewer"] == {"user": "tom", "namespaces": ["default"]}
-        assert set(rows(view, "jobs")) == {"default/mine", "default/waits"}
-        assert set(rows(view, "queues")) == {"ours", "root"}
-        [node] = view["nodes"]
-        assert [(each["job"], each["pods"]) for each in node["by"]] == [
-            ("default/mine", 2),
-            ("", 1),
-        ]
-        assert view["cluster"]["used"]["cpu"] == 3_000
-        assert SECRET not in json.dumps(view)
-        assert "theirs" not in json.dumps(view)
-        async with reading(at, query="namespace=default", token="toms", address=AWAY) as reader:
-            rig.gang("more", size=1, shape=ONE)
-            await rig.cycle()
-            await advance(EVERY_S + 0.1)
-            assert reader.names() == ["whole", "delta"]
-            assert SECRET not in reader.text.decode()
-    async with asked_by("olgas", rig) as at:
-        view = await whole(at)
-        assert view["viewer"] == {"user": "olga", "namespaces": None}
-        assert f"{SECRET}/plan" in rows(view, "jobs")
-        assert rows(await whole(at, "default"), "jobs").keys() == {
-            "default/mine",
-            "default/more",
-            "default/waits",
-        }
-
-
-async def test_a_tenant_that_names_no_namespace_is_told_to() -> None:
-    async with asked_by("toms") as at:
-        refused = await at.get("/view")
-        assert refused.status_code == 403
-        assert refused.text.endswith("name namespaces: ?namespace=…\n")
-        assert (await at.get(f"/view?namespace=default,{SECRET}")).status_code == 403
-
-
-async def test_a_service_account_that_names_none_is_told_of_its_own_namespace() -> None:
-    reviews = FakeReviews()
-    name = "system:serviceaccount:default:robot"
-    reviews.owners["robots"] = Account(name)
-    reviews.rights.add((name, Right("decisions", "default")))
-    async with asked_by("robots", shared(), reviews=reviews) as at:
-        view = await whole(at)
-        assert view["viewer"] == {"user": name, "namespaces": ["default"]}
-
-
-async def test_a_stream_ends_when_the_token_has_expired() -> None:
-    reviews = FakeReviews()
-    async with (
-        stand(access=Access(reviews, clock=clock)) as at,
-        reading(at, query="namespace=default", token="toms", address=AWAY) as reader,
-    ):
-        del reviews.owners["toms"]
-        await advance(BEAT_S * 3)
-        assert reader.names() == ["whole"]
-        await advance(KNOWN_S)
-        assert reader.events()[-1] == ("expired", {"why": "the token is not valid"})
-        assert reader.is_over
-
-
-async def test_a_stream_goes_on_while_tokens_cannot_be_looked_at() -> None:
-    reviews = FakeReviews()
-    async with (
-        stand(access=Access(reviews, clock=clock)) as at,
-        reading(at, query="namespace=default", token="toms", address=AWAY) as reader,
-    ):
-        reviews.fails = True
-        await advance(KNOWN_S * 3)
-        assert not reader.is_over
-
-
-async def test_a_stream_without_a_token_from_elsewhere_is_refused() -> None:
-    async with (
-        stand(access=Access(FakeReviews(), clock=clock)) as at,
-        reading(at, address=AWAY) as reader,
-    ):
-        assert reader.status == 401

@@ -16,7 +16,7 @@ from app.service.cycle.eta.etas import EtaAnswer, Etas
 from app.service.telling.view.audience import Readers
 from app.service.telling.view.views import EVERY_S
 from tests.api.stand import stand, views_of
-from tests.api.test_view import reading, state_in, taken_up
+from tests.api.view_reader import reading, state_in, taken_up
 from tests.builders import make_node, make_pod, make_queue, make_shape
 from tests.scale import examples
 from tests.service.rig import Rig

@@ -13,7 +13,7 @@ from app.service.telling.view.history import EVENTS, EVERY_S, SAMPLES, TOLD, His
 from app.service.telling.view.job_story import JobStory
 from tests.api.stand import Stand, services_of, stand
 from tests.api.test_access import SECRET, KeptInMind, asked_by, crowded
-from tests.api.test_view import ONE, shared
+from tests.api.view_reader import ONE, shared
 from tests.builders import make_queue, make_shape
 from tests.service.rig import Rig
 from tests.service.virtual_time import START, advance, settle

@@ -1,0 +1,166 @@
+"""Who may read the view, and how many at a time."""
+
+import json
+
+import pytest
+
+from app.api.access import KNOWN_S, Access, Account, Right
+from app.api.live import BEAT_S
+from app.service.telling.view.audience import Audience
+from app.service.telling.view.views import (
+    AUDIENCES,
+    EVERY_S,
+    FOR_OPERATORS,
+    VIEWERS,
+    VIEWERS_OF_ACCOUNT,
+)
+from tests.api.stand import stand
+from tests.api.test_access import AWAY, SECRET, FakeReviews, asked_by
+from tests.api.view_reader import ONE, Reader, reading, rows, shared, whole
+from tests.service.virtual_time import advance, clock, settle
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+async def test_so_many_readers_follow_and_no_more() -> None:
+    async with stand() as at:
+        readers = [Reader(at) for _ in range(VIEWERS_OF_ACCOUNT + 1)]
+        for each in readers:
+            each.begin()
+        await settle()
+        assert [each.status for each in readers] == [200] * VIEWERS_OF_ACCOUNT + [429]
+        assert b"readers of over loopback follow the view already" in readers[-1].text
+        at.views._viewers["others"] = VIEWERS - VIEWERS_OF_ACCOUNT
+        async with reading(at) as refused:
+            assert refused.status == 503
+        readers[0].hang_up()
+        await settle()
+        async with reading(at) as served:
+            assert served.status == 200
+        for each in readers:
+            await each.end()
+
+
+async def test_a_whole_that_is_not_taken_counts_as_a_reader() -> None:
+    async with stand() as at:
+        readers = [Reader(at, path="/view") for _ in range(VIEWERS_OF_ACCOUNT)]
+        for each in readers:
+            each.begin()
+            each.takes.clear()
+        await settle()
+        for path in ("/view", "/view/stream"):
+            assert (await at.get(path)).status_code == 429
+        await readers[0].end()
+        assert (await at.get("/view")).status_code == 200
+        for each in readers:
+            await each.end()
+        assert not at.views._viewers
+
+
+async def test_tenants_leave_places_to_operators() -> None:
+    async with asked_by("toms", address=AWAY) as toms, asked_by("olgas", address=AWAY) as olgas:
+        for at in (toms, olgas):
+            at.views._viewers["others"] = VIEWERS - FOR_OPERATORS
+            for number in range(AUDIENCES):
+                readers = frozenset({f"team-{number}"})
+                at.views._audiences[readers] = Audience(readers)
+        for path in ("/view", "/view/stream"):
+            assert (await toms.get(f"{path}?namespace=default")).status_code == 503
+        assert (await olgas.get("/view")).status_code == 200
+        async with reading(olgas, token="olgas", address=AWAY) as served:
+            assert served.status == 200
+
+
+@pytest.mark.parametrize("path", ["/view", "/view/stream"])
+async def test_a_question_about_too_many_namespaces_is_refused(path: str) -> None:
+    many = ",".join(f"team-{number}" for number in range(21))
+    async with stand() as at:
+        answer = await at.get(f"{path}?namespace={many}")
+        assert (answer.status_code, answer.text) == (400, "namespace: 21 are more than 20\n")
+
+
+# --- rights ---------------------------------------------------------------------------------------
+
+
+async def test_a_tenant_sees_its_jobs_its_queues_and_totals_and_no_name_of_others() -> None:
+    rig = shared()
+    await rig.cycle()
+    async with asked_by("toms", rig) as at:
+        view = await whole(at, "default")
+        assert view["viewer"] == {"user": "tom", "namespaces": ["default"]}
+        assert set(rows(view, "jobs")) == {"default/mine", "default/waits"}
+        assert set(rows(view, "queues")) == {"ours", "root"}
+        [node] = view["nodes"]
+        assert [(each["job"], each["pods"]) for each in node["by"]] == [
+            ("default/mine", 2),
+            ("", 1),
+        ]
+        assert view["cluster"]["used"]["cpu"] == 3_000
+        assert SECRET not in json.dumps(view)
+        assert "theirs" not in json.dumps(view)
+        async with reading(at, query="namespace=default", token="toms", address=AWAY) as reader:
+            rig.gang("more", size=1, shape=ONE)
+            await rig.cycle()
+            await advance(EVERY_S + 0.1)
+            assert reader.names() == ["whole", "delta"]
+            assert SECRET not in reader.text.decode()
+    async with asked_by("olgas", rig) as at:
+        view = await whole(at)
+        assert view["viewer"] == {"user": "olga", "namespaces": None}
+        assert f"{SECRET}/plan" in rows(view, "jobs")
+        assert rows(await whole(at, "default"), "jobs").keys() == {
+            "default/mine",
+            "default/more",
+            "default/waits",
+        }
+
+
+async def test_a_tenant_that_names_no_namespace_is_told_to() -> None:
+    async with asked_by("toms") as at:
+        refused = await at.get("/view")
+        assert refused.status_code == 403
+        assert refused.text.endswith("name namespaces: ?namespace=…\n")
+        assert (await at.get(f"/view?namespace=default,{SECRET}")).status_code == 403
+
+
+async def test_a_service_account_that_names_none_is_told_of_its_own_namespace() -> None:
+    reviews = FakeReviews()
+    name = "system:serviceaccount:default:robot"
+    reviews.owners["robots"] = Account(name)
+    reviews.rights.add((name, Right("decisions", "default")))
+    async with asked_by("robots", shared(), reviews=reviews) as at:
+        view = await whole(at)
+        assert view["viewer"] == {"user": name, "namespaces": ["default"]}
+
+
+async def test_a_stream_ends_when_the_token_has_expired() -> None:
+    reviews = FakeReviews()
+    async with (
+        stand(access=Access(reviews, clock=clock)) as at,
+        reading(at, query="namespace=default", token="toms", address=AWAY) as reader,
+    ):
+        del reviews.owners["toms"]
+        await advance(BEAT_S * 3)
+        assert reader.names() == ["whole"]
+        await advance(KNOWN_S)
+        assert reader.events()[-1] == ("expired", {"why": "the token is not valid"})
+        assert reader.is_over
+
+
+async def test_a_stream_goes_on_while_tokens_cannot_be_looked_at() -> None:
+    reviews = FakeReviews()
+    async with (
+        stand(access=Access(reviews, clock=clock)) as at,
+        reading(at, query="namespace=default", token="toms", address=AWAY) as reader,
+    ):
+        reviews.fails = True
+        await advance(KNOWN_S * 3)
+        assert not reader.is_over
+
+
+async def test_a_stream_without_a_token_from_elsewhere_is_refused() -> None:
+    async with (
+        stand(access=Access(FakeReviews(), clock=clock)) as at,
+        reading(at, address=AWAY) as reader,
+    ):
+        assert reader.status == 401
