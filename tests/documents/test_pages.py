@@ -83,3 +83,9 @@ def _last(key: str) -> str:
 def test_the_readme_leads_to_every_page(page: Path) -> None:
     readme = (ROOT / "README.md").read_text()
     assert page.name == "index.md" or f"(docs/{page.name})" in readme
+
+
+@PAGES
+def test_the_front_page_leads_to_every_page(page: Path) -> None:
+    front = (ROOT / "docs/index.md").read_text()
+    assert page.name == "index.md" or f"({page.name})" in front
