@@ -1,14 +1,69 @@
-"""What every application has: refusals of one line, and no redirects."""
+"""What every application has: refusals of one line, no redirects, a description made when asked."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from app.api.body import BadRequest, refuse, refuse_http
 
+Responses = Mapping[int | str, Mapping[str, Any]]
+
+
+class Route(APIRoute):
+    """A route that looks at the types of its answers once its description is asked for.
+
+    They only describe, and FastAPI's look at all of them takes 0.05 s of each start.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        endpoint: Callable[..., Any],
+        *,
+        responses: Responses | None = None,
+        **given: Any,
+    ) -> None:
+        told = {status: dict(response) for status, response in (responses or {}).items()}
+        untyped = {
+            status: {name: value for name, value in response.items() if name != "model"}
+            for status, response in told.items()
+        }
+        super().__init__(path, endpoint, responses=untyped, **given)
+        self._told = told
+        self._given = given
+
+    def described(self) -> APIRoute:
+        """A route like this one, with the types of its answers."""
+        return APIRoute(self.path, self.endpoint, responses=self._told, **self._given)
+
+
+class Router(APIRouter):
+    """A router whose routes are each a `Route`; ``given`` is what `APIRouter` takes."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(route_class=Route, **given)
+
+
+class Application(FastAPI):
+    """An application whose ``/openapi.json`` has the types of all answers."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The description, made when it is first asked for."""
+        if self.openapi_schema is None:
+            routes = [each.described() if isinstance(each, Route) else each for each in self.routes]
+            self.openapi_schema = get_openapi(
+                title=self.title, version=self.version, summary=self.summary, routes=routes
+            )
+        return self.openapi_schema
+
 
 def application(title: str, *, summary: str) -> FastAPI:
     """An application without routes."""
-    app = FastAPI(title=title, summary=summary, redirect_slashes=False)
+    app = Application(title=title, summary=summary, redirect_slashes=False)
     app.add_exception_handler(BadRequest, refuse)
     app.add_exception_handler(HTTPException, refuse_http)
     return app

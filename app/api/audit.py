@@ -9,6 +9,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
+from app.api.application import Router
 from app.api.body import BadRequest, json_value, refusals
 from app.api.questions import refusing
 from app.api.services import ExtenderServices
@@ -56,7 +57,7 @@ class WhyEvicted:
 
 def audit_router(services: ExtenderServices) -> APIRouter:
     """``/audit`` and ``/audit/evictions/*``."""
-    router = APIRouter()
+    router = Router()
     trail = services.trail
 
     @router.get("/audit", tags=["ask"], responses=_REFUSALS | {200: {"model": Trail}})

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Depends, Response
 
+from app.api.application import Router
 from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
 from app.cache.gangs.groups import Group
@@ -25,7 +26,7 @@ _MANY_NODES: Final = 1_000
 
 def debug_router(services: ExtenderServices) -> APIRouter:
     """``/debug/*``."""
-    router = APIRouter(
+    router = Router(
         prefix="/debug", tags=["debug"], dependencies=[Depends(services.access.operator)]
     )
     cache, planning = services.cache, services.planning

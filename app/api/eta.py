@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import BadRequest, json_for, refusals
 from app.api.explain import key_of
 from app.api.questions import refusing
@@ -32,7 +33,7 @@ class GroupEtas:
 
 def eta_router(services: ExtenderServices) -> APIRouter:
     """``/eta`` and below."""
-    router = APIRouter()
+    router = Router()
     cache, etas = services.cache, services.planning.etas
     teller = EtaTeller(cache, etas, services.reasons)
 

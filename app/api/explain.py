@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import BadRequest, json_for, json_value, refusals
 from app.api.questions import refusing
 from app.api.services import ExtenderServices
@@ -41,7 +42,7 @@ class Slots:
 
 def explain_router(services: ExtenderServices) -> APIRouter:
     """``/explain/*`` and ``/plan/*``."""
-    router = APIRouter()
+    router = Router()
     cache, planning = services.cache, services.planning
 
     @router.get(

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import MAX_BODY, BadRequest, json_bytes, read_body, refusals
 from app.api.scheduler_types import BODIES, request_body
 from app.api.services import ExtenderServices
@@ -90,7 +91,7 @@ def over_http(call: Call) -> Handler:
 
 def extender_router(handlers: Mapping[str, Handler], *, prefix: str, described: bool) -> APIRouter:
     """``POST {prefix}/{verb}`` for each of the ``handlers``; in ``/docs`` if ``described``."""
-    router = APIRouter(prefix=prefix, tags=["extender"], include_in_schema=described)
+    router = Router(prefix=prefix, tags=["extender"], include_in_schema=described)
     for verb, handler in handlers.items():
         router.add_api_route(
             f"/{verb}",

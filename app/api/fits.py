@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import BadRequest, json_for, refusals
 from app.api.imagined import imagined
 from app.api.questions import refusing
@@ -48,7 +49,7 @@ class Fits:
 
 def fits_router(services: ExtenderServices) -> APIRouter:
     """``/fits``."""
-    router = APIRouter()
+    router = Router()
     cache, planning = services.cache, services.planning
 
     @router.get("/fits", tags=["ask"], responses=_REFUSALS | {200: {"model": Fits}})

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import BadRequest, refusals
 
 FOLDER: Final = "page"
@@ -64,7 +65,7 @@ def assets(folder: Traversable | None = None) -> Mapping[str, Asset]:
 
 def page_router() -> APIRouter:
     """``/ui`` and ``/ui/*``."""
-    router = APIRouter(prefix="/ui", tags=["page"])
+    router = Router(prefix="/ui", tags=["page"])
     known = assets()
 
     @router.get("", response_class=Response, responses=_RESPONSES)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Depends, Response
 
+from app.api.application import Router
 from app.api.body import BadRequest, json_value, refusals
 from app.api.services import ExtenderServices
 from app.core.preview import CapabilityPreview
@@ -66,7 +67,7 @@ class QueuePreview:
 
 def preview_router(services: ExtenderServices) -> APIRouter:
     """``/preview/*``."""
-    router = APIRouter(dependencies=[Depends(services.access.operator)])
+    router = Router(dependencies=[Depends(services.access.operator)])
     planning = services.planning
 
     @router.get(

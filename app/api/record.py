@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import BadRequest, refusals
 from app.api.services import ExtenderServices
 from app.model.recorded import Recording
@@ -16,7 +17,7 @@ _FILE = {"content": {"application/octet-stream": {"schema": {"type": "string"}}}
 
 def record_router(services: ExtenderServices) -> APIRouter:
     """``/record``."""
-    router = APIRouter()
+    router = Router()
     ring = services.planning.cycle.input.ring
     turn = asyncio.Lock()
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import MAX_QUESTION, BadRequest, json_for, read_body, refusals
 from app.api.imagined import Imagining, imagined
 from app.api.questions import refusing
@@ -125,7 +126,7 @@ _read = msgspec.json.Decoder(SimulationQuestion).decode
 
 def simulate_router(services: ExtenderServices) -> APIRouter:
     """``/simulate``."""
-    router = APIRouter()
+    router = Router()
     turns = Turns("questions", most=MOST_WAITING)
 
     @router.post("/simulate", tags=["ask"], responses=_REFUSALS | {200: {"model": Simulation}})

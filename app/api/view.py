@@ -11,6 +11,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.application import Router
 from app.api.body import JSON, BadRequest, json_for, json_value, refusals
 from app.api.live import EVENTS, LiveView, WholeView, pieces, too_many
 from app.api.questions import refusing
@@ -46,7 +47,7 @@ _REFUSALS = refusals(
 
 def view_router(services: ExtenderServices) -> APIRouter:
     """``/view`` and what is below it."""
-    router = APIRouter(prefix="/view", tags=["view"])
+    router = Router(prefix="/view", tags=["view"])
     views, access = services.views, services.access
 
     async def audience(readers: Readers) -> Audience:

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from fastapi import Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.api import scheduler_types
+from app.api.application import Route
 from app.service.telling.explanations import Story
 from tests.api.stand import args, binding, recorded, stand
 from tests.builders import make_shape
@@ -87,6 +89,19 @@ async def test_nothing_is_described_that_never_comes() -> None:
     for path, operations in (await described())["paths"].items():
         for operation in operations.values():
             assert "422" not in operation["responses"], path
+
+
+def test_a_route_looks_at_the_types_of_its_answers_once_it_is_described() -> None:
+    async def answer() -> Response:
+        return Response()
+
+    told: dict[int | str, dict[str, Any]] = {200: {"model": Story}, 404: {"description": "none"}}
+    route = Route("/a", answer, responses=told, tags=["explain"])
+    assert route.response_fields == {}
+    described = route.described()
+    assert set(described.response_fields) == {200}
+    assert described.responses == told
+    assert (described.path, described.endpoint, described.tags) == ("/a", answer, ["explain"])
 
 
 async def test_a_story_and_the_slots_are_what_is_described() -> None:
