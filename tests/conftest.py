@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+import uvloop
 
 from tests.clusters import binaries, report
 from tests.scale import EXAMPLES, SAME, scaled
@@ -17,6 +21,8 @@ from tests.service import virtual_time
 pytest_plugins = ("tests.clusters.fixtures",)
 
 _PLACE = "cluster"
+_REAL_TIME = "real_time"
+_HANGS_S = 60
 _SHRINKING_S = 600
 """A property that fails is told by its smallest example, and finding that takes minutes."""
 
@@ -29,25 +35,50 @@ hypothesis.settings.load_profile("pumice")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sandbox: runs against the embedded sandbox")
+    config.addinivalue_line("markers", f"{_REAL_TIME}: a coroutine with sockets or threads")
 
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         marked = (place for place in report.PLACES if item.get_closest_marker(place))
         item.user_properties.append((_PLACE, next(marked, "none")))
-        if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+        test: Any = getattr(item, "obj", None)
+        if hypothesis.is_hypothesis_test(test):
             item.add_marker(pytest.mark.timeout(_SHRINKING_S))
+            if handle := getattr(test, "hypothesis", None):  # machines of states have none
+                handle.inner_test = _in_virtual_time(handle.inner_test)
+
+
+def _in_virtual_time(example: Callable[..., Any]) -> Callable[..., Any]:
+    """One example of a property, which may be a coroutine."""
+    if not inspect.iscoroutinefunction(example):
+        return example
+
+    @functools.wraps(example)
+    def run(*args: Any, **given: Any) -> None:
+        virtual_time.run(example(*args, **given))
+
+    return run
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine in virtual time."""
+    """Run a test that is a coroutine in virtual time, or as our programs run where it asks."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters
     given = {name: pyfuncitem.funcargs[name] for name in wanted}
-    virtual_time.run(pyfuncitem.obj(**given))
+    real_time = pyfuncitem.get_closest_marker(_REAL_TIME) is not None
+    (_run_in_real_time if real_time else virtual_time.run)(pyfuncitem.obj(**given))
     return True
+
+
+def _run_in_real_time(scenario: Coroutine[Any, Any, None]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(_HANGS_S):
+            await scenario
+
+    uvloop.run(main())
 
 
 @pytest.hookimpl(tryfirst=True)

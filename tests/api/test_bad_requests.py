@@ -13,7 +13,6 @@ from app.api.body import MAX_BODY
 from tests.api.stand import Stand, args, binding, recorded, stand
 from tests.scale import examples
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
 PATHS = [f"{prefix}/{verb}" for prefix in ("", "/v1") for verb in VERBS]
@@ -323,31 +322,27 @@ json_values = st.recursive(
 
 @examples(30)
 @given(st.sampled_from(VERBS), json_values | st.dictionaries(st.text(max_size=3), json_values))
-def test_whatever_is_sent_the_answer_is_no_500_and_nothing_is_reserved(
+async def test_whatever_is_sent_the_answer_is_no_500_and_nothing_is_reserved(
     verb: str, value: Any
 ) -> None:
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            answer = await at.post(f"/{verb}", json.dumps(value).encode())
-            assert 400 <= answer.status_code < 500
-            assert at.reserved() == 0
-
-    run(scenario())
+    async with stand(cluster()) as at:
+        answer = await at.post(f"/{verb}", json.dumps(value).encode())
+        assert 400 <= answer.status_code < 500
+        assert at.reserved() == 0
 
 
 @examples(30)
 @given(st.binary(max_size=200), st.integers(0, 1000), st.sampled_from(VERBS))
-def test_a_damaged_body_is_refused_or_understood(noise: bytes, at_byte: int, verb: str) -> None:
+async def test_a_damaged_body_is_refused_or_understood(
+    noise: bytes, at_byte: int, verb: str
+) -> None:
     name = {"bind": "bind.request", "preempt": "preempt.request"}.get(verb, "filter.request")
     text = recorded(name)
     place = at_byte % len(text)
     damaged = text[:place] + noise + text[place + len(noise) :]
 
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("node-00000", "node-00001", "node-00002")
-        async with stand(rig) as at:
-            answer = await at.post(f"/{verb}", damaged)
-            assert answer.status_code in (200, 400, 404)
-
-    run(scenario())
+    rig = Rig()
+    rig.node("node-00000", "node-00001", "node-00002")
+    async with stand(rig) as at:
+        answer = await at.post(f"/{verb}", damaged)
+        assert answer.status_code in (200, 400, 404)

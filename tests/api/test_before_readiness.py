@@ -25,17 +25,14 @@ async def answer(_body: bytes, _gone: Gone) -> bytes:
     return b"answered"
 
 
-def test_a_call_waits_until_the_first_cycle_has_run() -> None:
-    async def story() -> None:
-        ready = asyncio.Event()
-        call = asyncio.ensure_future(once(ready, answer, follow_lead=stays)(b"", never))
-        await asyncio.sleep(0)
-        assert not call.done()
-        ready.set()
-        assert await call == b"answered"
-        assert await once(ready, answer, follow_lead=stays)(b"", never) == b"answered"
-
-    asyncio.run(story())
+async def test_a_call_waits_until_the_first_cycle_has_run() -> None:
+    ready = asyncio.Event()
+    call = asyncio.ensure_future(once(ready, answer, follow_lead=stays)(b"", never))
+    await asyncio.sleep(0)
+    assert not call.done()
+    ready.set()
+    assert await call == b"answered"
+    assert await once(ready, answer, follow_lead=stays)(b"", never) == b"answered"
 
 
 def test_a_call_is_refused_before_the_scheduler_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """`/debug/domains`: the network as the planner sees it, page by page."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -131,14 +130,12 @@ async def test_without_hyper_nodes_the_labels_of_the_configuration_are_the_domai
     assert (cluster["nodes"], cluster["tierName"]) == (4, "")
 
 
-def test_many_nodes_are_told_of_beside_the_event_loop() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        names = [f"n{number:04d}" for number in range(1000)]
-        rig.node(*names)
-        rig.see("hypernodes", *racks(a=" ".join(names[:300])))
-        async with stand(rig) as at:
-            page = await read(at)
-        assert [each["nodes"] for each in page["domains"]] == [300, 1000]
-
-    asyncio.run(scenario())  # virtual time knows no threads
+@pytest.mark.real_time
+async def test_many_nodes_are_told_of_beside_the_event_loop() -> None:
+    rig = Rig()
+    names = [f"n{number:04d}" for number in range(1000)]
+    rig.node(*names)
+    rig.see("hypernodes", *racks(a=" ".join(names[:300])))
+    async with stand(rig) as at:
+        page = await read(at)
+    assert [each["nodes"] for each in page["domains"]] == [300, 1000]

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -50,21 +50,10 @@ def calls(**odd: Call) -> dict[str, Call]:
     return {verb: odd.get(verb, saying(verb)) for verb in VERBS}
 
 
-def run(scenario: Awaitable[None]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(20):
-            await scenario
-
-    asyncio.run(main())
-
-
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_verb_is_the_call_of_that_name(verb: str) -> None:
-    async def scenario() -> None:
-        answer = await Front(calls()).ask(verb, b"{}")
-        assert answer == Frame(MessageType.ANSWER, verb.encode() + b" {}", 1, 200)
-
-    run(scenario())
+async def test_each_verb_is_the_call_of_that_name(verb: str) -> None:
+    answer = await Front(calls()).ask(verb, b"{}")
+    assert answer == Frame(MessageType.ANSWER, verb.encode() + b" {}", 1, 200)
 
 
 BODIES = {
@@ -78,18 +67,15 @@ BODIES = {
 @pytest.mark.parametrize(
     ("verb", "body"), [(verb, body) for verb, bodies in BODIES.items() for body in bodies]
 )
-def test_answers_and_refusals_are_those_over_http(verb: str, body: dict[str, Any]) -> None:
+async def test_answers_and_refusals_are_those_over_http(verb: str, body: dict[str, Any]) -> None:
     async def asked(at: Stand) -> tuple[int, bytes]:
         response = await at.post(f"/{verb}", body)
         return response.status_code, response.content
 
-    async def scenario() -> None:
-        async with stand(_rig()) as over_http, stand(_rig()) as framed:
-            front = Front(extender_calls(services_of(framed.rig)))
-            answer = await front.ask(verb, json.dumps(body).encode())
-            assert (answer.detail, answer.body) == await asked(over_http)
-
-    run(scenario())
+    async with stand(_rig()) as over_http, stand(_rig()) as framed:
+        front = Front(extender_calls(services_of(framed.rig)))
+        answer = await front.ask(verb, json.dumps(body).encode())
+        assert (answer.detail, answer.body) == await asked(over_http)
 
 
 def _rig() -> Rig:
@@ -98,20 +84,17 @@ def _rig() -> Rig:
     return rig
 
 
-def test_a_call_that_fails_is_said_and_logged_and_the_next_one_is_answered(
+async def test_a_call_that_fails_is_said_and_logged_and_the_next_one_is_answered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def fail(_body: bytes, _gone: Gone) -> bytes:
         raise ValueError("by mistake")
 
-    async def scenario() -> None:
+    with caplog.at_level(logging.ERROR):
         front = Front(calls(filter=fail))
         answer = await front.ask("filter", b"")
         assert (answer.detail, answer.body) == (500, b"Internal Server Error\n")
         assert (await front.ask("bind", b"")).detail == 200
-
-    with caplog.at_level(logging.ERROR):
-        run(scenario())
     assert "by mistake" in caplog.text
 
 
@@ -124,50 +107,41 @@ def held_until_gone(ended: list[int]) -> Call:
     return hold
 
 
-def test_a_call_knows_that_nobody_waits_for_it_any_more() -> None:
-    async def scenario() -> None:
-        ended: list[int] = []
-        front = Front(calls(bind=held_until_gone(ended)))
-        for number in (1, 2):
-            front.begin("bind", b"%d" % number, number=number)
-        await asyncio.sleep(0)
-        front.framed.give_up(2)
-        front.framed.give_up(77)
-        assert (await front.said.get()).number == 2
-        assert ended == [2]
-        front.framed.give_up_all()
-        await front.framed.finish(within_s=10)
-        assert ended == [2, 1]
-
-    run(scenario())
+async def test_a_call_knows_that_nobody_waits_for_it_any_more() -> None:
+    ended: list[int] = []
+    front = Front(calls(bind=held_until_gone(ended)))
+    for number in (1, 2):
+        front.begin("bind", b"%d" % number, number=number)
+    await asyncio.sleep(0)
+    front.framed.give_up(2)
+    front.framed.give_up(77)
+    assert (await front.said.get()).number == 2
+    assert ended == [2]
+    front.framed.give_up_all()
+    await front.framed.finish(within_s=10)
+    assert ended == [2, 1]
 
 
-def test_what_is_under_way_is_waited_for_as_long_as_that_is_allowed() -> None:
-    async def scenario() -> None:
-        ended: list[int] = []
-        front = Front(calls(bind=held_until_gone(ended)))
-        await front.framed.finish(within_s=10)  # nothing is
-        front.begin("bind", b"1")
-        await front.framed.finish(within_s=0.01)
-        assert ended == []
-        waiting = asyncio.create_task(front.framed.finish(within_s=10))
-        await asyncio.sleep(0)
-        front.framed.give_up_all()
-        await waiting
-        assert (ended, front.said.qsize()) == ([1], 1)
-
-    run(scenario())
+async def test_what_is_under_way_is_waited_for_as_long_as_that_is_allowed() -> None:
+    ended: list[int] = []
+    front = Front(calls(bind=held_until_gone(ended)))
+    await front.framed.finish(within_s=10)  # nothing is
+    front.begin("bind", b"1")
+    await front.framed.finish(within_s=0.01)
+    assert ended == []
+    waiting = asyncio.create_task(front.framed.finish(within_s=10))
+    await asyncio.sleep(0)
+    front.framed.give_up_all()
+    await waiting
+    assert (ended, front.said.qsize()) == ([1], 1)
 
 
-def test_a_place_is_the_answer_as_it_is_over_http() -> None:
-    async def scenario() -> None:
-        rig = _rig()
-        rig.pod("p")
-        await rig.cycle()
-        async with stand(rig) as at:
-            answer = await Front(extender_calls(services_of(at.rig))).ask(
-                "filter", json.dumps(args()).encode()
-            )
-            assert json.loads(answer.body)["NodeNames"] == [NodeName("n1")]
-
-    run(scenario())
+async def test_a_place_is_the_answer_as_it_is_over_http() -> None:
+    rig = _rig()
+    rig.pod("p")
+    await rig.cycle()
+    async with stand(rig) as at:
+        answer = await Front(extender_calls(services_of(at.rig))).ask(
+            "filter", json.dumps(args()).encode()
+        )
+        assert json.loads(answer.body)["NodeNames"] == [NodeName("n1")]

@@ -23,7 +23,7 @@ from tests.api.stand import Stand, job, stand
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.scale import examples
 from tests.service.rig import Rig
-from tests.service.virtual_time import START, run
+from tests.service.virtual_time import START
 
 
 def cluster(*, nodes: int = 2, cpu: int = 4000, conf: str = "", **how: Any) -> Rig:
@@ -391,19 +391,16 @@ VALUES = ["x", "", 0, -1, 2**70, 1.5, True, None, [], [1], [{}], ["a"], {}, {"a"
 
 @examples(40)
 @given(st.data())
-def test_no_manifest_is_answered_with_an_error_of_the_server(data: st.DataObject) -> None:
+async def test_no_manifest_is_answered_with_an_error_of_the_server(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(WORKLOADS)))
     wrong = WORKLOADS[kind]
     for _ in range(data.draw(st.integers(1, 2))):
         where = data.draw(st.sampled_from([p for p in paths(wrong) if p != ("kind",)]))
         wrong = with_value(wrong, where, data.draw(st.sampled_from(VALUES)))
 
-    async def scenario() -> None:
-        async with stand(cluster()) as at:
-            answer = await at.post("/simulate", {"manifests": [wrong]})
-            assert answer.status_code < 500, answer.text
-
-    run(scenario())
+    async with stand(cluster()) as at:
+        answer = await at.post("/simulate", {"manifests": [wrong]})
+        assert answer.status_code < 500, answer.text
 
 
 async def fits(at: Stand, query: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tests.api.view_reader import reading, state_in, taken_up
 from tests.builders import make_node, make_pod, make_queue, make_shape
 from tests.scale import examples
 from tests.service.rig import Rig
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 NAMESPACES: Final = ("default", "team-b")
 NODES: Final = ("n1", "n2", "n3")
@@ -140,28 +140,25 @@ def used(rig: Rig) -> dict[str, dict[str, int]]:
 
 @given(rounds=st.lists(changes, min_size=1, max_size=6))
 @examples(10)
-def test_the_deltas_add_up_to_the_whole(rounds: list[list[tuple[Change, int, int]]]) -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        for namespace in NAMESPACES:
-            rig.see("namespaces", Namespace(namespace, {}, {}))
-        rig.node("n1", cpu=4_000)
-        await rig.cycle()
-        async with (
-            stand(rig) as at,
-            reading(at) as operator,
-            reading(at, query="namespace=default") as tenant,
-        ):
-            for several in rounds:
-                for change, one, other in several:
-                    change(rig, one, other)
-                await rig.cycle()
-                await advance(EVERY_S + 0.2)
-                told = state_in(taken_up(operator.events()))
-                assert told == await made_anew(rig, None)
-                assert {name: row["used"] for name, row in told["nodes"].items()} == used(rig)
-                told = state_in(taken_up(tenant.events()))
-                assert told == await made_anew(rig, frozenset({"default"}))
-                assert "team-b" not in tenant.text.decode()
-
-    run(scenario())
+async def test_the_deltas_add_up_to_the_whole(rounds: list[list[tuple[Change, int, int]]]) -> None:
+    rig = Rig()
+    for namespace in NAMESPACES:
+        rig.see("namespaces", Namespace(namespace, {}, {}))
+    rig.node("n1", cpu=4_000)
+    await rig.cycle()
+    async with (
+        stand(rig) as at,
+        reading(at) as operator,
+        reading(at, query="namespace=default") as tenant,
+    ):
+        for several in rounds:
+            for change, one, other in several:
+                change(rig, one, other)
+            await rig.cycle()
+            await advance(EVERY_S + 0.2)
+            told = state_in(taken_up(operator.events()))
+            assert told == await made_anew(rig, None)
+            assert {name: row["used"] for name, row in told["nodes"].items()} == used(rig)
+            told = state_in(taken_up(tenant.events()))
+            assert told == await made_anew(rig, frozenset({"default"}))
+            assert "team-b" not in tenant.text.decode()

@@ -110,122 +110,95 @@ def review(item: Any, *, operation: str = "CREATE", old: Any = None, kind: str =
     }
 
 
-def test_a_good_job_is_allowed_and_says_nothing_else() -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            assert await at.ask("/jobs/validate", review(job())) == {"uid": "u-1", "allowed": True}
-
-    asyncio.run(scenario())
+async def test_a_good_job_is_allowed_and_says_nothing_else() -> None:
+    async with running(Stand()) as at:
+        assert await at.ask("/jobs/validate", review(job())) == {"uid": "u-1", "allowed": True}
 
 
-def test_a_bad_job_is_refused_with_a_status() -> None:
-    async def scenario() -> None:
-        async with running(Stand(stored=[])) as at:
-            answer = await at.ask("/jobs/validate", review(job(tasks=[], queue="root")))
-            assert not answer["allowed"]
-            assert answer["status"] == {
-                "status": "Failure",
-                "message": "spec.tasks: No task specified in job spec; spec.queue: can not submit "
-                "job to root queue; spec.tasks: Invalid value: 0: spec.tasks in body should have "
-                "at least 1 items;",
-                "reason": "Forbidden",
-                "code": 403,
-            }
-
-    asyncio.run(scenario())
+async def test_a_bad_job_is_refused_with_a_status() -> None:
+    async with running(Stand(stored=[])) as at:
+        answer = await at.ask("/jobs/validate", review(job(tasks=[], queue="root")))
+        assert not answer["allowed"]
+        assert answer["status"] == {
+            "status": "Failure",
+            "message": "spec.tasks: No task specified in job spec; spec.queue: can not submit "
+            "job to root queue; spec.tasks: Invalid value: 0: spec.tasks in body should have "
+            "at least 1 items;",
+            "reason": "Forbidden",
+            "code": 403,
+        }
 
 
-def test_a_refusal_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
+async def test_a_refusal_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="app.api.webhooks"):
         async with running(Stand(stored=[])) as at:
             await at.ask("/jobs/validate", review(job(queue="root")))
             await at.ask("/jobs/mutate", review(job()))
-
-    with caplog.at_level("INFO", logger="app.api.webhooks"):
-        asyncio.run(scenario())
     (record,) = caplog.records
     assert record.message == "object refused"
     assert vars(record)["object"] == "default/j"
     assert vars(record)["why"] == "spec.queue: can not submit job to root queue;"
 
 
-def test_a_mutation_is_a_json_patch() -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            answer = await at.ask("/jobs/mutate", review(job(task("", 2))))
-            patch = json.loads(base64.b64decode(answer["patch"]))
-            assert answer["patchType"] == "JSONPatch"
-            assert {"op": "add", "path": "/spec/minAvailable", "value": 2} in patch
-            assert {"op": "replace", "path": "/spec/tasks/0/name", "value": "default0"} in patch
-
-    asyncio.run(scenario())
+async def test_a_mutation_is_a_json_patch() -> None:
+    async with running(Stand()) as at:
+        answer = await at.ask("/jobs/mutate", review(job(task("", 2))))
+        patch = json.loads(base64.b64decode(answer["patch"]))
+        assert answer["patchType"] == "JSONPatch"
+        assert {"op": "add", "path": "/spec/minAvailable", "value": 2} in patch
+        assert {"op": "replace", "path": "/spec/tasks/0/name", "value": "default0"} in patch
 
 
-def test_warnings_are_lines_of_their_own() -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            template = {"spec": pod_spec(priorityClassName="a\nb")}
-            many = [task(f"t{n}", template=template) for n in range(12)]
-            answer = await at.ask("/jobs/validate", review(job(*many)))
-            assert answer["allowed"]
-            assert len(answer["warnings"]) == 11
-            assert answer["warnings"][-1] == "and 2 more warnings"
-            assert not any("\n" in warning for warning in answer["warnings"])
-
-    asyncio.run(scenario())
+async def test_warnings_are_lines_of_their_own() -> None:
+    async with running(Stand()) as at:
+        template = {"spec": pod_spec(priorityClassName="a\nb")}
+        many = [task(f"t{n}", template=template) for n in range(12)]
+        answer = await at.ask("/jobs/validate", review(job(*many)))
+        assert answer["allowed"]
+        assert len(answer["warnings"]) == 11
+        assert answer["warnings"][-1] == "and 2 more warnings"
+        assert not any("\n" in warning for warning in answer["warnings"])
 
 
-def test_nothing_is_refused_on_queues_that_are_only_remembered() -> None:
-    async def scenario() -> None:
-        stored = [queue("default"), queue("new")]
-        async with running(Stand(facts(), stored)) as at:
-            assert (await at.ask("/jobs/validate", review(job(queue="new"))))["allowed"]
-            body = review(group(queue="new"), kind="PodGroup")
-            assert (await at.ask("/podgroups/validate", body))["allowed"]
-            assert at.reader.asked == 2
-            assert (await at.ask("/jobs/validate", review(job())))["allowed"]
-            assert at.reader.asked == 2
-
-    asyncio.run(scenario())
+async def test_nothing_is_refused_on_queues_that_are_only_remembered() -> None:
+    stored = [queue("default"), queue("new")]
+    async with running(Stand(facts(), stored)) as at:
+        assert (await at.ask("/jobs/validate", review(job(queue="new"))))["allowed"]
+        body = review(group(queue="new"), kind="PodGroup")
+        assert (await at.ask("/podgroups/validate", body))["allowed"]
+        assert at.reader.asked == 2
+        assert (await at.ask("/jobs/validate", review(job())))["allowed"]
+        assert at.reader.asked == 2
 
 
-def test_queues_are_judged_by_what_is_stored() -> None:
-    async def scenario() -> None:
-        known = facts(queue("p"), queue("gone", parent="p"))
-        async with running(Stand(known, [queue("p")])) as at:
-            deletion = review(None, operation="DELETE", old=queue("p"), kind="Queue")
-            assert (await at.ask("/queues/validate", deletion))["allowed"]
-            at.reader.stored = [queue("p"), queue("made", parent="p")]
-            answer = await at.ask("/queues/validate", deletion)
-            assert "has 1 child queues: made" in answer["status"]["message"]
-
-    asyncio.run(scenario())
+async def test_queues_are_judged_by_what_is_stored() -> None:
+    known = facts(queue("p"), queue("gone", parent="p"))
+    async with running(Stand(known, [queue("p")])) as at:
+        deletion = review(None, operation="DELETE", old=queue("p"), kind="Queue")
+        assert (await at.ask("/queues/validate", deletion))["allowed"]
+        at.reader.stored = [queue("p"), queue("made", parent="p")]
+        answer = await at.ask("/queues/validate", deletion)
+        assert "has 1 child queues: made" in answer["status"]["message"]
 
 
-def test_when_queues_cannot_be_read_what_is_remembered_counts() -> None:
-    async def scenario() -> None:
-        async with running(Stand(facts(queue("known")))) as at:
-            assert (await at.ask("/jobs/validate", review(job(queue="known"))))["allowed"]
-            assert not (await at.ask("/jobs/validate", review(job(queue="other"))))["allowed"]
-
-    asyncio.run(scenario())
+async def test_when_queues_cannot_be_read_what_is_remembered_counts() -> None:
+    async with running(Stand(facts(queue("known")))) as at:
+        assert (await at.ask("/jobs/validate", review(job(queue="known"))))["allowed"]
+        assert not (await at.ask("/jobs/validate", review(job(queue="other"))))["allowed"]
 
 
-def test_a_request_waits_until_the_cluster_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            at.synced.clear()
-            waiting = asyncio.create_task(at.ask("/jobs/validate", review(job())))
-            await asyncio.wait({waiting}, timeout=0.05)
-            assert not waiting.done()
-            at.synced.set()
-            assert (await waiting)["allowed"]
-            at.synced.clear()
-            monkeypatch.setattr(edge, "READY_S", 0.01)
-            response = await at.post("/jobs/validate", review(job()))
-            assert (response.status_code, response.text) == (503, "not ready, see /readyz\n")
-
-    asyncio.run(scenario())
+async def test_a_request_waits_until_the_cluster_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(Stand()) as at:
+        at.synced.clear()
+        waiting = asyncio.create_task(at.ask("/jobs/validate", review(job())))
+        await asyncio.wait({waiting}, timeout=0.05)
+        assert not waiting.done()
+        at.synced.set()
+        assert (await waiting)["allowed"]
+        at.synced.clear()
+        monkeypatch.setattr(edge, "READY_S", 0.01)
+        response = await at.post("/jobs/validate", review(job()))
+        assert (response.status_code, response.text) == (503, "not ready, see /readyz\n")
 
 
 def without(body: Object, *path: str) -> Object:
@@ -285,45 +258,36 @@ WRONG: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize(("body", "line"), WRONG.values(), ids=WRONG)
-def test_what_is_no_question_is_refused_in_one_line(body: object, line: str) -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            response = await at.post("/jobs/validate", body)
-            assert response.status_code == 400
-            assert response.headers["content-type"].startswith("text/plain")
-            assert line in response.text
-            assert response.text.count("\n") == 1
-
-    asyncio.run(scenario())
+async def test_what_is_no_question_is_refused_in_one_line(body: object, line: str) -> None:
+    async with running(Stand()) as at:
+        response = await at.post("/jobs/validate", body)
+        assert response.status_code == 400
+        assert response.headers["content-type"].startswith("text/plain")
+        assert line in response.text
+        assert response.text.count("\n") == 1
 
 
 @pytest.mark.parametrize("part", ["spec", "status"])
 @pytest.mark.parametrize("path", ["/jobs/mutate", "/jobs/validate"])
-def test_a_part_that_is_no_object_is_left_to_the_schema(path: str, part: str) -> None:
+async def test_a_part_that_is_no_object_is_left_to_the_schema(path: str, part: str) -> None:
     """An answer that is none would stand before the user as an internal error."""
     body = having(GOOD, "...", "request", "object", part)
 
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            response = (await at.post(path, body)).json()["response"]
-            assert response["allowed"]
-            assert "patch" not in response
-
-    asyncio.run(scenario())
+    async with running(Stand()) as at:
+        response = (await at.post(path, body)).json()["response"]
+        assert response["allowed"]
+        assert "patch" not in response
 
 
-def test_other_requests_are_refused_in_one_line() -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            assert (await at.client.get("/jobs/validate")).status_code == 405
-            assert (await at.client.post("/nowhere")).status_code == 404
-            plain = await at.client.post("/jobs/validate", content=b"{}")
-            assert plain.status_code == 415
-            assert plain.text == "contentType=, expect application/json\n"
-            large = await at.post("/jobs/validate", b" " * (edge.MAX_REVIEW + 1))
-            assert (large.status_code, large.text) == (413, "request body too large\n")
-
-    asyncio.run(scenario())
+async def test_other_requests_are_refused_in_one_line() -> None:
+    async with running(Stand()) as at:
+        assert (await at.client.get("/jobs/validate")).status_code == 405
+        assert (await at.client.post("/nowhere")).status_code == 404
+        plain = await at.client.post("/jobs/validate", content=b"{}")
+        assert plain.status_code == 415
+        assert plain.text == "contentType=, expect application/json\n"
+        large = await at.post("/jobs/validate", b" " * (edge.MAX_REVIEW + 1))
+        assert (large.status_code, large.text) == (413, "request body too large\n")
 
 
 JSON = st.recursive(
@@ -339,42 +303,35 @@ JSON = st.recursive(
     st.sampled_from([("request",), ("request", "object"), ("request", "oldObject"), ("kind",)]),
     JSON,
 )
-def test_nothing_is_answered_with_a_fault(path: str, where: tuple[str, ...], value: Any) -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            for body in (having(GOOD, value, *where), value):
-                assert (await at.post(path, body)).status_code in {200, 400}
-
-    asyncio.run(scenario())
-
-
-def test_probes_and_metrics() -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            assert (await at.client.get("/livez")).text == "ok\n"
-            ready = await at.client.get("/readyz")
-            assert (ready.status_code, ready.text) == (200, "ok\nnote: something\n")
-            at.waits.append("queues")
-            waiting = await at.client.get("/healthz")
-            assert (waiting.status_code, waiting.text) == (
-                503,
-                "waiting for queues\nnote: something\n",
-            )
-            await at.ask("/jobs/validate", review(job()))
-            text = (await at.client.get("/metrics")).text
-            assert 'pumice_admission_answers_total{outcome="allowed",path="/jobs/validate"}' in text
-
-    asyncio.run(scenario())
+async def test_nothing_is_answered_with_a_fault(
+    path: str, where: tuple[str, ...], value: Any
+) -> None:
+    async with running(Stand()) as at:
+        for body in (having(GOOD, value, *where), value):
+            assert (await at.post(path, body)).status_code in {200, 400}
 
 
-def test_every_webhook_is_described_with_its_refusals() -> None:
-    async def scenario() -> None:
-        async with running(Stand()) as at:
-            paths = (await at.client.get("/openapi.json")).json()["paths"]
-            for webhook in WEBHOOKS:
-                call = paths[webhook.path]["post"]
-                schema = call["requestBody"]["content"]["application/json"]["schema"]
-                assert schema["title"] == "AdmissionReview"
-                assert set(call["responses"]) == {"200", "400", "413", "415", "503"}
+async def test_probes_and_metrics() -> None:
+    async with running(Stand()) as at:
+        assert (await at.client.get("/livez")).text == "ok\n"
+        ready = await at.client.get("/readyz")
+        assert (ready.status_code, ready.text) == (200, "ok\nnote: something\n")
+        at.waits.append("queues")
+        waiting = await at.client.get("/healthz")
+        assert (waiting.status_code, waiting.text) == (
+            503,
+            "waiting for queues\nnote: something\n",
+        )
+        await at.ask("/jobs/validate", review(job()))
+        text = (await at.client.get("/metrics")).text
+        assert 'pumice_admission_answers_total{outcome="allowed",path="/jobs/validate"}' in text
 
-    asyncio.run(scenario())
+
+async def test_every_webhook_is_described_with_its_refusals() -> None:
+    async with running(Stand()) as at:
+        paths = (await at.client.get("/openapi.json")).json()["paths"]
+        for webhook in WEBHOOKS:
+            call = paths[webhook.path]["post"]
+            schema = call["requestBody"]["content"]["application/json"]["schema"]
+            assert schema["title"] == "AdmissionReview"
+            assert set(call["responses"]) == {"200", "400", "413", "415", "503"}

@@ -10,8 +10,10 @@ import pytest
 
 from app.front import clients, connection
 from app.front.clients import Clients
-from tests.front.test_connection import ANSWER, OK, OURS, Extender, answer, extender, run
+from tests.front.test_connection import ANSWER, OK, OURS, Extender, answer, extender
 from tests.front.test_messages import call
+
+pytestmark = pytest.mark.real_time
 
 LIMIT = 8
 
@@ -52,68 +54,56 @@ async def is_served(front: Served) -> bool:
 
 
 @pytest.mark.parametrize("begun", [b"", OURS[:10], OURS], ids=["nothing", "part", "an answer"])
-def test_a_front_that_is_full_of_idle_clients_serves_others(begun: bytes) -> None:
-    async def scenario() -> None:
-        async with served() as front:
-            idle = [await front.connect(begun) for _ in range(3 * LIMIT)]
-            assert [await is_served(front) for _ in range(LIMIT)] == [True] * LIMIT
-            assert idle[0][0].at_eof() or begun == OURS
-            for _, writer in idle:
-                writer.close()
-
-    run(scenario())
-
-
-def test_a_client_that_has_asked_something_stays_before_those_that_have_not() -> None:
-    async def scenario() -> None:
-        async with served() as front:
-            reader, writer = await front.connect()
-            others = []
-            for _ in range(3):
-                writer.write(OURS)
-                assert await answer(reader) == (OK, ANSWER)
-                others += [await front.connect() for _ in range(2 * LIMIT)]
-            for _, other in (*others, (reader, writer)):
-                other.close()
-
-    run(scenario())
-
-
-def test_calls_that_are_held_stay_and_new_clients_go() -> None:
-    async def scenario() -> None:
-        async with served() as front:
-            held = [await front.connect(call("/bind", b"{}")) for _ in range(LIMIT)]
-            asked = [await front.extender.asked.get() for _ in held]
-            reader, writer = await front.connect(OURS)
-            assert await reader.read() == b""
+async def test_a_front_that_is_full_of_idle_clients_serves_others(begun: bytes) -> None:
+    async with served() as front:
+        idle = [await front.connect(begun) for _ in range(3 * LIMIT)]
+        assert [await is_served(front) for _ in range(LIMIT)] == [True] * LIMIT
+        assert idle[0][0].at_eof() or begun == OURS
+        for _, writer in idle:
             writer.close()
-            for each in asked:
-                each.asker.answered(200, b"bound")
-            for reader, writer in held:
-                assert await answer(reader) == (OK, b"bound")
-                writer.close()
-
-    run(scenario())
 
 
-def test_a_call_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (client, reader, writer):
-            writer.write(OURS[:10])
-            await asyncio.sleep(0.01)
-            client.end_if_idle()
-            writer.write(OURS[10:])
+async def test_a_client_that_has_asked_something_stays_before_those_that_have_not() -> None:
+    async with served() as front:
+        reader, writer = await front.connect()
+        others = []
+        for _ in range(3):
+            writer.write(OURS)
             assert await answer(reader) == (OK, ANSWER)
-            monkeypatch.setattr(connection, "REQUEST_S", 0.0)
-            await asyncio.sleep(0.01)
-            client.end_if_idle()
-            writer.write(OURS[:10])
-            await asyncio.sleep(0.01)
-            assert ours.over == []
-            client.end_if_idle()
-            assert await reader.read() == b""
+            others += [await front.connect() for _ in range(2 * LIMIT)]
+        for _, other in (*others, (reader, writer)):
+            other.close()
 
-    run(scenario())
+
+async def test_calls_that_are_held_stay_and_new_clients_go() -> None:
+    async with served() as front:
+        held = [await front.connect(call("/bind", b"{}")) for _ in range(LIMIT)]
+        asked = [await front.extender.asked.get() for _ in held]
+        reader, writer = await front.connect(OURS)
+        assert await reader.read() == b""
+        writer.close()
+        for each in asked:
+            each.asker.answered(200, b"bound")
+        for reader, writer in held:
+            assert await answer(reader) == (OK, b"bound")
+            writer.close()
+
+
+async def test_a_call_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with extender() as ours, ours.connected() as (client, reader, writer):
+        writer.write(OURS[:10])
+        await asyncio.sleep(0.01)
+        client.end_if_idle()
+        writer.write(OURS[10:])
+        assert await answer(reader) == (OK, ANSWER)
+        monkeypatch.setattr(connection, "REQUEST_S", 0.0)
+        await asyncio.sleep(0.01)
+        client.end_if_idle()
+        writer.write(OURS[:10])
+        await asyncio.sleep(0.01)
+        assert ours.over == []
+        client.end_if_idle()
+        assert await reader.read() == b""
 
 
 def test_the_limit_is_what_the_process_has_descriptors_for() -> None:

@@ -2,12 +2,11 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-import uvloop
 
 from app.front import connection, doors
 from app.front.connection import Client
@@ -20,6 +19,8 @@ from app.wire.front import PlaceChanges, PodPlace
 from app.wire.paths import VERBS
 from tests.front.test_messages import call
 from tests.front.test_places import body
+
+pytestmark = pytest.mark.real_time
 
 OURS = call("/v1/filter", body(names=["n1"]))
 OTHERS = call("/v1/filter", body("another", ["n1"]))
@@ -111,14 +112,6 @@ async def extender() -> AsyncIterator[Extender]:
         made.close()
 
 
-def run(scenario: Awaitable[None]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(20):
-            await scenario
-
-    uvloop.run(main())
-
-
 async def answer(reader: asyncio.StreamReader) -> tuple[str, bytes]:
     """The next one: its status line, and its body."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -130,36 +123,30 @@ async def answer(reader: asyncio.StreamReader) -> tuple[str, bytes]:
 OK = "HTTP/1.1 200 OK"
 
 
-def test_calls_are_answered_or_handed_on_one_after_the_other() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            for verb in ("filter", *VERBS):
-                writer.write(OURS)
-                assert await answer(reader) == (OK, ANSWER)
-                writer.write(call(f"/{verb}", b"for the extender"))
-                asked = await ours.asked.get()
-                assert (asked.verb, asked.body) == (verb, b"for the extender")
-                asked.asker.answered(200, b"said it")
-                assert await answer(reader) == (OK, b"said it")
-            assert ours.asked.empty()
-            assert ours.given_up.empty()
-
-    run(scenario())
+async def test_calls_are_answered_or_handed_on_one_after_the_other() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        for verb in ("filter", *VERBS):
+            writer.write(OURS)
+            assert await answer(reader) == (OK, ANSWER)
+            writer.write(call(f"/{verb}", b"for the extender"))
+            asked = await ours.asked.get()
+            assert (asked.verb, asked.body) == (verb, b"for the extender")
+            asked.asker.answered(200, b"said it")
+            assert await answer(reader) == (OK, b"said it")
+        assert ours.asked.empty()
+        assert ours.given_up.empty()
 
 
-def test_refusals_are_one_line_of_text() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            writer.write(OTHERS)
-            (await ours.asked.get()).asker.answered(503, b"not ready\n")
-            head = await reader.readuntil(b"\r\n\r\n")
-            assert head == (
-                b"HTTP/1.1 503 Service Unavailable\r\n"
-                b"content-length: 10\r\ncontent-type: text/plain; charset=utf-8\r\n\r\n"
-            )
-            assert await reader.readexactly(10) == b"not ready\n"
-
-    run(scenario())
+async def test_refusals_are_one_line_of_text() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        writer.write(OTHERS)
+        (await ours.asked.get()).asker.answered(503, b"not ready\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head == (
+            b"HTTP/1.1 503 Service Unavailable\r\n"
+            b"content-length: 10\r\ncontent-type: text/plain; charset=utf-8\r\n\r\n"
+        )
+        assert await reader.readexactly(10) == b"not ready\n"
 
 
 @pytest.mark.parametrize(
@@ -172,304 +159,247 @@ def test_refusals_are_one_line_of_text() -> None:
         b"nonsense\r\n\r\n",
     ],
 )
-def test_a_connection_is_given_away_with_the_first_thing_that_is_no_call(sent: bytes) -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (client, reader, writer):
-            writer.write(OURS)
-            assert await answer(reader) == (OK, ANSWER)
-            writer.write(sent)
-            read, write, begun = await ours.given()
-            assert begun == sent
-            await asyncio.sleep(0.01)
-            assert ours.over == [client], "the front has nothing to do with it any more"
-            writer.write(OURS)
-            assert await read.readexactly(len(OURS)) == OURS
-            write.write(b"all that the extender says")
-            assert await reader.read(100) == b"all that the extender says"
-            writer.close()
-            assert await read.read() == b""
-            write.close()
-
-    run(scenario())
+async def test_a_connection_is_given_away_with_the_first_thing_that_is_no_call(sent: bytes) -> None:
+    async with extender() as ours, ours.connected() as (client, reader, writer):
+        writer.write(OURS)
+        assert await answer(reader) == (OK, ANSWER)
+        writer.write(sent)
+        read, write, begun = await ours.given()
+        assert begun == sent
+        await asyncio.sleep(0.01)
+        assert ours.over == [client], "the front has nothing to do with it any more"
+        writer.write(OURS)
+        assert await read.readexactly(len(OURS)) == OURS
+        write.write(b"all that the extender says")
+        assert await reader.read(100) == b"all that the extender says"
+        writer.close()
+        assert await read.read() == b""
+        write.close()
 
 
 @pytest.mark.parametrize("closes", ["client", "extender"])
-def test_either_side_ends_a_connection_that_was_given_away(closes: str) -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
-            read, write, _ = await ours.given()
-            (writer if closes == "client" else write).close()
-            assert await (read if closes == "client" else reader).read() == b""
-            write.close()
-
-    run(scenario())
+async def test_either_side_ends_a_connection_that_was_given_away(closes: str) -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        read, write, _ = await ours.given()
+        (writer if closes == "client" else write).close()
+        assert await (read if closes == "client" else reader).read() == b""
+        write.close()
 
 
-def test_what_is_much_goes_whole_to_the_extender() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, _, writer):
-            sent = call("/bind", bytes(range(256)) * (COLLECTED // 256)) + OURS
-            writer.write(sent[:-5])
-            read, write, begun = await ours.given()
-            writer.write(sent[-5:])
-            rest = await read.readexactly(len(sent) - len(begun))
-            assert begun + rest == sent
-            assert ours.asked.empty()
-            write.close()
-
-    run(scenario())
+async def test_what_is_much_goes_whole_to_the_extender() -> None:
+    async with extender() as ours, ours.connected() as (_, _, writer):
+        sent = call("/bind", bytes(range(256)) * (COLLECTED // 256)) + OURS
+        writer.write(sent[:-5])
+        read, write, begun = await ours.given()
+        writer.write(sent[-5:])
+        rest = await read.readexactly(len(sent) - len(begun))
+        assert begun + rest == sent
+        assert ours.asked.empty()
+        write.close()
 
 
-def test_a_body_of_any_size_that_is_waited_for_is_handed_on_whole() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, _, writer):
-            text = bytes(range(256)) * (COLLECTED // 256)
-            writer.write(call("/prioritize", text))
-            assert (await ours.asked.get()).body == text
-
-    run(scenario())
+async def test_a_body_of_any_size_that_is_waited_for_is_handed_on_whole() -> None:
+    async with extender() as ours, ours.connected() as (_, _, writer):
+        text = bytes(range(256)) * (COLLECTED // 256)
+        writer.write(call("/prioritize", text))
+        assert (await ours.asked.get()).body == text
 
 
-def test_an_extender_that_takes_no_connection_for_a_moment_is_asked_again() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, _, writer):
-            ours.refusals = 3
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
-            _, write, begun = await ours.given()
-            assert begun == b"GET / HTTP/1.1\r\n\r\n"
-            write.close()
-
-    run(scenario())
+async def test_an_extender_that_takes_no_connection_for_a_moment_is_asked_again() -> None:
+    async with extender() as ours, ours.connected() as (_, _, writer):
+        ours.refusals = 3
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        _, write, begun = await ours.given()
+        assert begun == b"GET / HTTP/1.1\r\n\r\n"
+        write.close()
 
 
-def test_an_extender_that_takes_no_more_connections_ends_them() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            ours.entrance.close()
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
-            assert await reader.read() == b""
-
-    run(scenario())
+async def test_an_extender_that_takes_no_more_connections_ends_them() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        ours.entrance.close()
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert await reader.read() == b""
 
 
-def test_a_connection_is_given_away_after_the_answers_that_came_before() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            writer.write(call("/prioritize", b"{}"))
-            much = bytes(2**23)  # more than the socket takes while nobody reads
-            (await ours.asked.get()).asker.answered(200, much)
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
-            given = asyncio.create_task(ours.given())
-            await asyncio.sleep(0.05)
-            assert not given.done()
-            assert await answer(reader) == (OK, much)
-            _, write, _ = await given
-            write.close()
-
-    run(scenario())
+async def test_a_connection_is_given_away_after_the_answers_that_came_before() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        writer.write(call("/prioritize", b"{}"))
+        much = bytes(2**23)  # more than the socket takes while nobody reads
+        (await ours.asked.get()).asker.answered(200, much)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        given = asyncio.create_task(ours.given())
+        await asyncio.sleep(0.05)
+        assert not given.done()
+        assert await answer(reader) == (OK, much)
+        _, write, _ = await given
+        write.close()
 
 
-def test_a_call_that_comes_before_the_answer_to_the_last_one_waits_for_that() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            writer.write(OTHERS)
-            asked = await ours.asked.get()
-            writer.write(OURS[:10])
-            await asyncio.sleep(0.01)
-            writer.write(OURS[10:])
-            await asyncio.sleep(0.01)
-            asked.asker.answered(200, b"first")
-            assert await answer(reader) == (OK, b"first")
-            assert await answer(reader) == (OK, ANSWER)
-
-    run(scenario())
+async def test_a_call_that_comes_before_the_answer_to_the_last_one_waits_for_that() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        writer.write(OTHERS)
+        asked = await ours.asked.get()
+        writer.write(OURS[:10])
+        await asyncio.sleep(0.01)
+        writer.write(OURS[10:])
+        await asyncio.sleep(0.01)
+        asked.asker.answered(200, b"first")
+        assert await answer(reader) == (OK, b"first")
+        assert await answer(reader) == (OK, ANSWER)
 
 
-def test_calls_that_come_all_at_once_go_to_the_extender_in_their_order() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            writer.write(OTHERS)
-            asked = await ours.asked.get()
-            writer.write(OURS + OTHERS + OURS)
-            asked.asker.answered(200, b"first")
-            assert await answer(reader) == (OK, b"first")
-            _, write, begun = await ours.given()
-            assert begun == OURS + OTHERS + OURS
-            write.close()
-
-    run(scenario())
+async def test_calls_that_come_all_at_once_go_to_the_extender_in_their_order() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        writer.write(OTHERS)
+        asked = await ours.asked.get()
+        writer.write(OURS + OTHERS + OURS)
+        asked.asker.answered(200, b"first")
+        assert await answer(reader) == (OK, b"first")
+        _, write, begun = await ours.given()
+        assert begun == OURS + OTHERS + OURS
+        write.close()
 
 
-def test_a_client_that_hangs_up_does_not_wait_any_more() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, _, writer):
-            writer.write(call("/bind", b"{}"))
-            asked = await ours.asked.get()
-            assert ours.given_up.empty()
-            writer.close()
-            assert await ours.given_up.get() == asked.number
-            asked.asker.answered(200, b"too late")  # and that is all right
-
-    run(scenario())
+async def test_a_client_that_hangs_up_does_not_wait_any_more() -> None:
+    async with extender() as ours, ours.connected() as (_, _, writer):
+        writer.write(call("/bind", b"{}"))
+        asked = await ours.asked.get()
+        assert ours.given_up.empty()
+        writer.close()
+        assert await ours.given_up.get() == asked.number
+        asked.asker.answered(200, b"too late")  # and that is all right
 
 
-def test_a_client_that_hangs_up_after_a_further_call_does_not_wait_any_more() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, _, writer):
-            writer.write(call("/bind", b"{}"))
-            asked = await ours.asked.get()
-            writer.write(OURS)
-            await asyncio.sleep(0.01)
-            writer.close()
-            assert await ours.given_up.get() == asked.number
-
-    run(scenario())
+async def test_a_client_that_hangs_up_after_a_further_call_does_not_wait_any_more() -> None:
+    async with extender() as ours, ours.connected() as (_, _, writer):
+        writer.write(call("/bind", b"{}"))
+        asked = await ours.asked.get()
+        writer.write(OURS)
+        await asyncio.sleep(0.01)
+        writer.close()
+        assert await ours.given_up.get() == asked.number
 
 
-def test_of_what_comes_early_not_all_is_read_and_nothing_is_lost() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            writer.write(OTHERS)
-            asked = await ours.asked.get()
-            much = call("/bind", bytes(2**24))
-            writer.write(much)
-            await asyncio.sleep(0.05)
-            assert writer.transport.get_write_buffer_size() > 2**23, "it is not taken"
-            asked.asker.answered(200, b"first")
-            assert await answer(reader) == (OK, b"first")
-            read, write, begun = await ours.given()
-            assert begun + await read.readexactly(len(much) - len(begun)) == much
-            write.close()
-
-    run(scenario())
+async def test_of_what_comes_early_not_all_is_read_and_nothing_is_lost() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        writer.write(OTHERS)
+        asked = await ours.asked.get()
+        much = call("/bind", bytes(2**24))
+        writer.write(much)
+        await asyncio.sleep(0.05)
+        assert writer.transport.get_write_buffer_size() > 2**23, "it is not taken"
+        asked.asker.answered(200, b"first")
+        assert await answer(reader) == (OK, b"first")
+        read, write, begun = await ours.given()
+        assert begun + await read.readexactly(len(much) - len(begun)) == much
+        write.close()
 
 
-def test_a_client_that_takes_no_answers_is_not_asked_for_more_calls() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            much = bytes(2**21)
-            writer.write(call("/prioritize", b"0"))
-            (await ours.asked.get()).asker.answered(200, much)
-            writer.write(call("/prioritize", b"1"))
-            await asyncio.sleep(0.01)
-            assert ours.asked.empty()
-            assert await answer(reader) == (OK, much)
-            (await ours.asked.get()).asker.answered(200, b"little")
-            assert await answer(reader) == (OK, b"little")
-            writer.write(OURS)
-            assert await answer(reader) == (OK, ANSWER)
-
-    run(scenario())
+async def test_a_client_that_takes_no_answers_is_not_asked_for_more_calls() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        much = bytes(2**21)
+        writer.write(call("/prioritize", b"0"))
+        (await ours.asked.get()).asker.answered(200, much)
+        writer.write(call("/prioritize", b"1"))
+        await asyncio.sleep(0.01)
+        assert ours.asked.empty()
+        assert await answer(reader) == (OK, much)
+        (await ours.asked.get()).asker.answered(200, b"little")
+        assert await answer(reader) == (OK, b"little")
+        writer.write(OURS)
+        assert await answer(reader) == (OK, ANSWER)
 
 
-def test_what_came_before_an_answer_that_is_not_taken_waits_for_that() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (_, reader, writer):
-            writer.write(call("/prioritize", b"{}"))
-            asked = await ours.asked.get()
-            writer.write(OTHERS)
-            await asyncio.sleep(0.01)
-            asked.asker.answered(200, much := bytes(2**21))
-            await asyncio.sleep(0.01)
-            assert ours.asked.empty()
-            assert await answer(reader) == (OK, much)
-            (await ours.asked.get()).asker.answered(200, b"little")
-            assert await answer(reader) == (OK, b"little")
-
-    run(scenario())
+async def test_what_came_before_an_answer_that_is_not_taken_waits_for_that() -> None:
+    async with extender() as ours, ours.connected() as (_, reader, writer):
+        writer.write(call("/prioritize", b"{}"))
+        asked = await ours.asked.get()
+        writer.write(OTHERS)
+        await asyncio.sleep(0.01)
+        asked.asker.answered(200, much := bytes(2**21))
+        await asyncio.sleep(0.01)
+        assert ours.asked.empty()
+        assert await answer(reader) == (OK, much)
+        (await ours.asked.get()).asker.answered(200, b"little")
+        assert await answer(reader) == (OK, b"little")
 
 
-def test_connections_that_nobody_uses_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        async with (
-            extender() as ours,
-            ours.connected() as (idle, reader, writer),
-            ours.connected() as (busy, _, waiting),
-        ):
-            writer.write(OURS)
-            await answer(reader)
-            waiting.write(call("/bind", b"{}"))
-            await ours.asked.get()
-            for each in (idle, busy):
-                each.end_if_idle()
-            await asyncio.sleep(0.01)
-            assert ours.over == []
-            monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.001)
-            for each in (idle, busy):
-                each.end_if_idle()
-            assert await reader.read() == b""
-            await asyncio.sleep(0.01)
-            assert ours.over == [idle], "a held call is no idle one"
-
-    run(scenario())
+async def test_connections_that_nobody_uses_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with (
+        extender() as ours,
+        ours.connected() as (idle, reader, writer),
+        ours.connected() as (busy, _, waiting),
+    ):
+        writer.write(OURS)
+        await answer(reader)
+        waiting.write(call("/bind", b"{}"))
+        await ours.asked.get()
+        for each in (idle, busy):
+            each.end_if_idle()
+        await asyncio.sleep(0.01)
+        assert ours.over == []
+        monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.001)
+        for each in (idle, busy):
+            each.end_if_idle()
+        assert await reader.read() == b""
+        await asyncio.sleep(0.01)
+        assert ours.over == [idle], "a held call is no idle one"
 
 
 @pytest.mark.parametrize("then", [b"", b"GET / HTTP/1.1\r\n\r\n"])
-def test_clients_that_never_take_their_answers_are_ended(
+async def test_clients_that_never_take_their_answers_are_ended(
     monkeypatch: pytest.MonkeyPatch, then: bytes
 ) -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (client, _, writer):
-            writer.write(call("/prioritize", b"{}"))
-            asked = await ours.asked.get()
-            writer.write(then)
-            await asyncio.sleep(0.01)
-            asked.asker.answered(200, bytes(2**23))
-            await asyncio.sleep(0.01)
-            monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.001)
-            client.end_if_idle()
-            await asyncio.sleep(0.01)
-            assert ours.over == [client]
-
-    run(scenario())
+    async with extender() as ours, ours.connected() as (client, _, writer):
+        writer.write(call("/prioritize", b"{}"))
+        asked = await ours.asked.get()
+        writer.write(then)
+        await asyncio.sleep(0.01)
+        asked.asker.answered(200, bytes(2**23))
+        await asyncio.sleep(0.01)
+        monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.001)
+        client.end_if_idle()
+        await asyncio.sleep(0.01)
+        assert ours.over == [client]
 
 
-def test_an_extender_that_drains_ends_connections_after_their_answers() -> None:
-    async def scenario() -> None:
-        async with (
-            extender() as ours,
-            ours.connected() as (idle, nothing, _),
-            ours.connected() as (busy, reader, writer),
-        ):
-            writer.write(call("/bind", b"{}"))
-            asked = await ours.asked.get()
-            for each in (idle, busy):
-                each.end_soon()
-            assert await nothing.read() == b""
-            await asyncio.sleep(0.01)
-            assert ours.over == [idle]
-            asked.asker.answered(200, b"the last")
-            assert await reader.read() == (
-                b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\ncontent-type: application/json\r\n"
-                b"connection: close\r\n\r\nthe last"
-            )
-
-    run(scenario())
+async def test_an_extender_that_drains_ends_connections_after_their_answers() -> None:
+    async with (
+        extender() as ours,
+        ours.connected() as (idle, nothing, _),
+        ours.connected() as (busy, reader, writer),
+    ):
+        writer.write(call("/bind", b"{}"))
+        asked = await ours.asked.get()
+        for each in (idle, busy):
+            each.end_soon()
+        assert await nothing.read() == b""
+        await asyncio.sleep(0.01)
+        assert ours.over == [idle]
+        asked.asker.answered(200, b"the last")
+        assert await reader.read() == (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\ncontent-type: application/json\r\n"
+            b"connection: close\r\n\r\nthe last"
+        )
 
 
 @pytest.mark.parametrize("end", [Client.end, Client.end_soon])
-def test_a_connection_that_is_not_there_yet_is_ended_when_it_is(
+async def test_a_connection_that_is_not_there_yet_is_ended_when_it_is(
     end: Callable[[Client], None],
 ) -> None:
-    async def scenario() -> None:
-        async with extender() as ours:
-            end(client := ours.client())
-            async with ours.connected(client) as (_, reader, _):
-                assert await reader.read() == b""
-            assert ours.over == [client]
-
-    run(scenario())
-
-
-def test_a_connection_that_is_ended_gives_its_client_what_there_is_for_it() -> None:
-    async def scenario() -> None:
-        async with extender() as ours, ours.connected() as (client, reader, writer):
-            writer.write(call("/prioritize", b"{}"))
-            much = bytes(2**23)
-            (await ours.asked.get()).asker.answered(200, much)
-            client.end()
-            assert await answer(reader) == (OK, much)
+    async with extender() as ours:
+        end(client := ours.client())
+        async with ours.connected(client) as (_, reader, _):
             assert await reader.read() == b""
+        assert ours.over == [client]
 
-    run(scenario())
+
+async def test_a_connection_that_is_ended_gives_its_client_what_there_is_for_it() -> None:
+    async with extender() as ours, ours.connected() as (client, reader, writer):
+        writer.write(call("/prioritize", b"{}"))
+        much = bytes(2**23)
+        (await ours.asked.get()).asker.answered(200, much)
+        client.end()
+        assert await answer(reader) == (OK, much)
+        assert await reader.read() == b""

@@ -5,6 +5,8 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from app.front.control import TOLD_S, Control
 from app.model.ids import NodeName, PodUid
 from app.wire.front import (
@@ -17,8 +19,9 @@ from app.wire.front import (
     change_frame,
     decode_told,
 )
-from tests.front.test_connection import run
 from tests.front.test_places import body
+
+pytestmark = pytest.mark.real_time
 
 
 class Asker:
@@ -63,85 +66,70 @@ async def connected() -> AsyncIterator[tuple[Control, Extender]]:
         await control.ended.wait()
 
 
-def test_answers_reach_who_asked_in_whatever_order_they_come() -> None:
-    async def scenario() -> None:
-        async with connected() as (control, extender):
-            first, second = Asker(), Asker()
-            one, other = control.ask(first, 0, b"a"), control.ask(second, 2, b"b")
-            assert await extender.hears() == [
-                Frame(MessageType.CALL, b"a", one, 0),
-                Frame(MessageType.CALL, b"b", other, 2),
-            ]
-            await extender.says(
-                Frame(MessageType.ANSWER, b"B", other, 200).encode(),
-                Frame(MessageType.ANSWER, b"A", one, 404).encode(),
-            )
-            assert (first.said, second.said) == ([(404, b"A")], [(200, b"B")])
-
-    run(scenario())
+async def test_answers_reach_who_asked_in_whatever_order_they_come() -> None:
+    async with connected() as (control, extender):
+        first, second = Asker(), Asker()
+        one, other = control.ask(first, 0, b"a"), control.ask(second, 2, b"b")
+        assert await extender.hears() == [
+            Frame(MessageType.CALL, b"a", one, 0),
+            Frame(MessageType.CALL, b"b", other, 2),
+        ]
+        await extender.says(
+            Frame(MessageType.ANSWER, b"B", other, 200).encode(),
+            Frame(MessageType.ANSWER, b"A", one, 404).encode(),
+        )
+        assert (first.said, second.said) == ([(404, b"A")], [(200, b"B")])
 
 
-def test_who_gave_up_gets_no_answer_and_the_extender_knows() -> None:
-    async def scenario() -> None:
-        async with connected() as (control, extender):
-            asker = Asker()
-            number = control.ask(asker, 2, b"")
-            control.give_up(number)
-            control.give_up(number)
-            assert await extender.hears() == [
-                Frame(MessageType.CALL, b"", number, 2),
-                Frame(MessageType.GONE, number=number),
-            ]
-            await extender.says(Frame(MessageType.ANSWER, b"late", number, 200).encode())
-            assert asker.said == []
-
-    run(scenario())
+async def test_who_gave_up_gets_no_answer_and_the_extender_knows() -> None:
+    async with connected() as (control, extender):
+        asker = Asker()
+        number = control.ask(asker, 2, b"")
+        control.give_up(number)
+        control.give_up(number)
+        assert await extender.hears() == [
+            Frame(MessageType.CALL, b"", number, 2),
+            Frame(MessageType.GONE, number=number),
+        ]
+        await extender.says(Frame(MessageType.ANSWER, b"late", number, 200).encode())
+        assert asker.said == []
 
 
-def test_the_extender_is_told_who_was_told_its_place() -> None:
-    async def scenario() -> None:
-        async with connected() as (control, extender):
-            place = PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})
-            await extender.says(change_frame(place))
-            assert control.places.answer(body(names=["n1"])) is not None
-            [heard] = await extender.hears()
-            assert heard.kind == MessageType.TOLD, "soon, though nothing else is said"
-            told = decode_told(heard.body)
-            assert (told.uid, told.node) == ("u", "n1")
-            assert isinstance(told, Told)
-
-    run(scenario())
+async def test_the_extender_is_told_who_was_told_its_place() -> None:
+    async with connected() as (control, extender):
+        place = PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})
+        await extender.says(change_frame(place))
+        assert control.places.answer(body(names=["n1"])) is not None
+        [heard] = await extender.hears()
+        assert heard.kind == MessageType.TOLD, "soon, though nothing else is said"
+        told = decode_told(heard.body)
+        assert (told.uid, told.node) == ("u", "n1")
+        assert isinstance(told, Told)
 
 
-def test_what_was_told_comes_before_what_is_asked_after_it() -> None:
-    async def scenario() -> None:
-        async with connected() as (control, extender):
-            pods = [PodUid(f"u{number}") for number in range(3)]
-            given = {uid: PodPlace(NodeName("n1")) for uid in pods}
-            await extender.says(change_frame(PlaceChanges(given)))
-            for uid in pods:
-                assert control.places.answer(body(uid, ["n1"])) is not None
-            control.ask(Asker(), 2, b"")
-            heard = await extender.hears()
-            assert [frame.kind for frame in heard] == [*[MessageType.TOLD] * 3, MessageType.CALL]
-            assert [decode_told(frame.body).uid for frame in heard[:3]] == pods
-            assert control.places.answer(body(pods[0], ["n1"])) is not None
-            assert [frame.kind for frame in await extender.hears()] == [MessageType.TOLD]
-
-    run(scenario())
+async def test_what_was_told_comes_before_what_is_asked_after_it() -> None:
+    async with connected() as (control, extender):
+        pods = [PodUid(f"u{number}") for number in range(3)]
+        given = {uid: PodPlace(NodeName("n1")) for uid in pods}
+        await extender.says(change_frame(PlaceChanges(given)))
+        for uid in pods:
+            assert control.places.answer(body(uid, ["n1"])) is not None
+        control.ask(Asker(), 2, b"")
+        heard = await extender.hears()
+        assert [frame.kind for frame in heard] == [*[MessageType.TOLD] * 3, MessageType.CALL]
+        assert [decode_told(frame.body).uid for frame in heard[:3]] == pods
+        assert control.places.answer(body(pods[0], ["n1"])) is not None
+        assert [frame.kind for frame in await extender.hears()] == [MessageType.TOLD]
 
 
-def test_when_the_extender_is_gone_nobody_is_told_anything() -> None:
-    async def scenario() -> None:
-        async with connected() as (control, extender):
-            number = control.ask(Asker(), 2, b"")
-            await extender.hears()
-            await extender.says(change_frame(PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})))
-            extender.close()
-            await control.ended.wait()
-            await asyncio.sleep(0.01)
-            control.give_up(number)
-            control.give_up(control.ask(Asker(), 2, b""))
-            assert control.places.answer(body(names=["n1"])) is None
-
-    run(scenario())
+async def test_when_the_extender_is_gone_nobody_is_told_anything() -> None:
+    async with connected() as (control, extender):
+        number = control.ask(Asker(), 2, b"")
+        await extender.hears()
+        await extender.says(change_frame(PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})))
+        extender.close()
+        await control.ended.wait()
+        await asyncio.sleep(0.01)
+        control.give_up(number)
+        control.give_up(control.ask(Asker(), 2, b""))
+        assert control.places.answer(body(names=["n1"])) is None

@@ -6,12 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import pytest
+
 from app.front import doors
 from app.front.__main__ import Sockets, serve
 from app.model.ids import NodeName, PodUid
 from app.wire.front import Frame, MessageType, PlaceChanges, PodPlace, change_frame
-from tests.front.test_connection import ANSWER, OK, OURS, answer, run
+from tests.front.test_connection import ANSWER, OK, OURS, answer
 from tests.front.test_messages import call
+
+pytestmark = pytest.mark.real_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,32 +50,27 @@ async def front() -> AsyncIterator[Served]:
             await serving
 
 
-def test_who_comes_when_the_extender_has_ended_waits_for_the_next_front() -> None:
-    async def scenario() -> None:
-        async with front() as served:
-            reader, writer = await served.connect()
-            served.control.write(
-                change_frame(PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))}))
-            )
-            await asyncio.sleep(0.01)
-            writer.write(OURS)
-            assert await answer(reader) == (OK, ANSWER)
-            writer.write(call("/prioritize", b"{}"))
-            await asyncio.sleep(0.01)
-            served.control.write(Frame(MessageType.ANSWER, bytes(2**23), 1, 200).encode())
-            await served.control.drain()
-            served.control.close()
-            while served.accepting.fileno() != -1:  # noqa: ASYNC110 - a socket tells nobody
-                await asyncio.sleep(0.001)
-            assert not served.serving.done(), "a client has not taken its answer yet"
-            _, late = await served.connect()
-            late.write(OURS)
-            await asyncio.sleep(0.05)
-            taken, _ = served.listener.accept()
-            with taken:
-                taken.settimeout(20)
-                assert taken.recv(len(OURS)) == OURS
-            for each in (writer, late):
-                each.close()
-
-    run(scenario())
+async def test_who_comes_when_the_extender_has_ended_waits_for_the_next_front() -> None:
+    async with front() as served:
+        reader, writer = await served.connect()
+        served.control.write(change_frame(PlaceChanges({PodUid("u"): PodPlace(NodeName("n1"))})))
+        await asyncio.sleep(0.01)
+        writer.write(OURS)
+        assert await answer(reader) == (OK, ANSWER)
+        writer.write(call("/prioritize", b"{}"))
+        await asyncio.sleep(0.01)
+        served.control.write(Frame(MessageType.ANSWER, bytes(2**23), 1, 200).encode())
+        await served.control.drain()
+        served.control.close()
+        while served.accepting.fileno() != -1:  # noqa: ASYNC110 - a socket tells nobody
+            await asyncio.sleep(0.001)
+        assert not served.serving.done(), "a client has not taken its answer yet"
+        _, late = await served.connect()
+        late.write(OURS)
+        await asyncio.sleep(0.05)
+        taken, _ = served.listener.accept()
+        with taken:
+            taken.settimeout(20)
+            assert taken.recv(len(OURS)) == OURS
+        for each in (writer, late):
+            each.close()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kit.workqueue import Again, Backoff, WorkQueue
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 Work = Callable[[str], Awaitable[None]]
 
@@ -193,34 +193,31 @@ def test_the_longest_row_of_failures_does_not_overflow() -> None:
     ),
     st.integers(1, 3),
 )
-def test_no_key_is_lost_and_none_is_worked_on_twice_at_a_time(
+async def test_no_key_is_lost_and_none_is_worked_on_twice_at_a_time(
     asks: list[tuple[str, float, bool]], workers: int
 ) -> None:
     """Every ask is followed by a run that began after it, however runs fail and overlap."""
 
-    async def scenario() -> None:
-        fails = {key for key, _, failing in asks if failing}
-        active: set[str] = set()
+    fails = {key for key, _, failing in asks if failing}
+    active: set[str] = set()
 
-        async def work(key: str) -> None:
-            assert key not in active
-            active.add(key)
-            await asyncio.sleep(0.5)
-            active.discard(key)
-            if key in fails:
-                fails.discard(key)
-                raise Again("once")
+    async def work(key: str) -> None:
+        assert key not in active
+        active.add(key)
+        await asyncio.sleep(0.5)
+        active.discard(key)
+        if key in fails:
+            fails.discard(key)
+            raise Again("once")
 
-        bench = Bench(work, workers=workers)
-        last: dict[str, float] = {}
-        for key, pause, _ in asks:
-            await asyncio.sleep(pause)
-            last[key] = asyncio.get_running_loop().time()
-            bench.queue.add(key)
-        await advance(60)
-        for key, at in last.items():
-            assert bench.times(key)[-1] >= round(at, 3)
-        assert len(bench.queue) == 0
-        await bench.close()
-
-    run(scenario())
+    bench = Bench(work, workers=workers)
+    last: dict[str, float] = {}
+    for key, pause, _ in asks:
+        await asyncio.sleep(pause)
+        last[key] = asyncio.get_running_loop().time()
+        bench.queue.add(key)
+    await advance(60)
+    for key, at in last.items():
+        assert bench.times(key)[-1] >= round(at, 3)
+    assert len(bench.queue) == 0
+    await bench.close()

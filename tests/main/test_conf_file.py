@@ -8,6 +8,8 @@ import pytest
 from app.main import conf_file
 from app.main.conf_file import Stamp, follow, stamp, text_of
 
+pytestmark = pytest.mark.real_time
+
 PATIENCE_S = 20.0
 
 
@@ -35,23 +37,20 @@ def look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conf_file, "LOOK_EVERY_S", 0.01)
 
 
-def test_every_change_is_told_once(tmp_path: Path) -> None:
+async def test_every_change_is_told_once(tmp_path: Path) -> None:
     path = tmp_path / "conf"
     path.write_text("one")
 
-    async def scenario() -> None:
-        following = Following(path, seen=stamp(path))
-        path.write_text("second")
-        assert await following.told() == "second"
-        path.unlink()
-        path.write_text("third one")
-        assert await following.told() == "third one"
-        await following.nothing_more()
-
-    asyncio.run(scenario())
+    following = Following(path, seen=stamp(path))
+    path.write_text("second")
+    assert await following.told() == "second"
+    path.unlink()
+    path.write_text("third one")
+    assert await following.told() == "third one"
+    await following.nothing_more()
 
 
-def test_a_mounted_config_map_changes_by_its_link(tmp_path: Path) -> None:
+async def test_a_mounted_config_map_changes_by_its_link(tmp_path: Path) -> None:
     for version in ("v1", "v2"):
         (tmp_path / version).mkdir()
         (tmp_path / version / "conf").write_text(f"text of {version}")
@@ -60,28 +59,22 @@ def test_a_mounted_config_map_changes_by_its_link(tmp_path: Path) -> None:
     path = tmp_path / "conf"
     path.symlink_to("..data/conf")
 
-    async def scenario() -> None:
-        following = Following(path, seen=stamp(path))
-        fresh = tmp_path / "..new"
-        fresh.symlink_to("v2")
-        fresh.rename(data)
-        assert await following.told() == "text of v2"
-        await following.nothing_more()
-
-    asyncio.run(scenario())
+    following = Following(path, seen=stamp(path))
+    fresh = tmp_path / "..new"
+    fresh.symlink_to("v2")
+    fresh.rename(data)
+    assert await following.told() == "text of v2"
+    await following.nothing_more()
 
 
-def test_what_changed_before_it_was_followed_is_told(tmp_path: Path) -> None:
+async def test_what_changed_before_it_was_followed_is_told(tmp_path: Path) -> None:
     path = tmp_path / "conf"
     path.write_text("read at the start")
     seen = stamp(path)
     path.write_text("changed while everything was listed")
 
-    async def scenario() -> None:
-        following = Following(path, seen=seen)
-        assert await following.told() == "changed while everything was listed"
-
-    asyncio.run(scenario())
+    following = Following(path, seen=seen)
+    assert await following.told() == "changed while everything was listed"
 
 
 def test_what_is_no_text_stops_nothing(tmp_path: Path) -> None:
@@ -90,18 +83,15 @@ def test_what_is_no_text_stops_nothing(tmp_path: Path) -> None:
     assert text_of(path) == "actions: \ufffd\x00"
 
 
-def test_what_cannot_be_read_is_tried_until_it_can(tmp_path: Path) -> None:
+async def test_what_cannot_be_read_is_tried_until_it_can(tmp_path: Path) -> None:
     path = tmp_path / "conf"
     path.mkdir()
     whole = tmp_path / "whole"
     whole.write_text("a file")
 
-    async def scenario() -> None:
-        following = Following(path, seen=None)
-        await asyncio.sleep(5 * conf_file.LOOK_EVERY_S)
-        path.rmdir()
-        whole.rename(path)  # at once: a thread may be reading there
-        assert await following.told() == "a file"
-        await following.nothing_more()
-
-    asyncio.run(scenario())
+    following = Following(path, seen=None)
+    await asyncio.sleep(5 * conf_file.LOOK_EVERY_S)
+    path.rmdir()
+    whole.rename(path)  # at once: a thread may be reading there
+    assert await following.told() == "a file"
+    await following.nothing_more()

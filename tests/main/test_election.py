@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
+import pytest
 import yaml
 
 from app.kube import config
@@ -64,21 +65,19 @@ def test_one_of_two_works_and_the_other_when_that_one_has_ended(tmp_path: Path) 
         asyncio.run(connected(url))
 
 
-def test_without_election_work_begins_at_once(tmp_path: Path) -> None:
-    async def story() -> None:
-        started: asyncio.Queue[str] = asyncio.Queue()
-        client = ApiClient(connection(tmp_path, "http://127.0.0.1:1"))
-        work = asyncio.create_task(
-            lead(
-                ControllersSettings(leader_elect=False),
-                client,
-                work=partial(work_in, started, "it"),
-                clock=steady_clock(),
-            )
+@pytest.mark.real_time
+async def test_without_election_work_begins_at_once(tmp_path: Path) -> None:
+    started: asyncio.Queue[str] = asyncio.Queue()
+    client = ApiClient(connection(tmp_path, "http://127.0.0.1:1"))
+    work = asyncio.create_task(
+        lead(
+            ControllersSettings(leader_elect=False),
+            client,
+            work=partial(work_in, started, "it"),
+            clock=steady_clock(),
         )
-        async with asyncio.timeout(PATIENCE_S):
-            assert await started.get() == "it"
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-
-    asyncio.run(story())
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        assert await started.get() == "it"
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)

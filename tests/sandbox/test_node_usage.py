@@ -150,18 +150,15 @@ def test_the_room_of_one_that_has_ended_or_gone_is_free(ends: bool) -> None:
     run(scenario)
 
 
-def test_what_runs_stays_though_the_node_shrinks_and_its_kubelet_is_begun_anew() -> None:
-    async def main() -> None:
-        clock = SimClock()
-        server = make_server(with_room(), clock=clock)
-        async with serving(server, clock, StoreKubeletApi):
-            await start(server, clock, asking("one", cpu="2"), asking("two", cpu="2"))
-        resize(server, "3")
-        await start(server, clock, asking("a-new-one", cpu="1"))
-        async with serving(server, clock, StoreKubeletApi):
-            assert phases(server) == {"one": "Running", "two": "Running", "a-new-one": "Failed"}
-
-    asyncio.run(main())
+async def test_what_runs_stays_though_the_node_shrinks_and_its_kubelet_is_begun_anew() -> None:
+    clock = SimClock()
+    server = make_server(with_room(), clock=clock)
+    async with serving(server, clock, StoreKubeletApi):
+        await start(server, clock, asking("one", cpu="2"), asking("two", cpu="2"))
+    resize(server, "3")
+    await start(server, clock, asking("a-new-one", cpu="1"))
+    async with serving(server, clock, StoreKubeletApi):
+        assert phases(server) == {"one": "Running", "two": "Running", "a-new-one": "Failed"}
 
 
 class LateNodes(StoreKubeletApi):

@@ -18,7 +18,7 @@ from app.wire.intents import LONGEST, read_intents, texts_of
 from tests.builders import make_pod, make_shape
 from tests.service.evicting import CONF, TWO, Contended
 from tests.service.rig import FAILING, GONE, REFUSED, working
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 NAME = "pumice-eviction-uid-high"
 
@@ -329,25 +329,24 @@ async def test_no_more_pods_are_evicted_at_once_than_the_rate_allows() -> None:
 # --- room that others wait for --------------------------------------------------------------------
 
 
-def test_shapes_of_foreign_pods_that_wait_for_a_node_are_in_the_snapshot_for_evictions() -> None:
-    async def scenario() -> None:
-        rig = Contended()
+async def test_shapes_of_foreign_pods_that_wait_for_a_node_are_in_the_snapshot_for_evictions() -> (
+    None
+):
+    rig = Contended()
 
-        def coveting(*, running: bool = True) -> tuple[PodShape, ...]:
-            return rig.planning.cycle.input.snapshotter.snapshot(running=running).coveting
+    def coveting(*, running: bool = True) -> tuple[PodShape, ...]:
+        return rig.planning.cycle.input.snapshotter.snapshot(running=running).coveting
 
-        small, waits = make_shape(cpu=1), {"scheduler": "default-scheduler", "node": NO_NODE}
-        pods = [make_pod(name, shape=small, **waits) for name in ("one", "two")]
-        rig.store(*pods)
-        assert coveting() == (small,), "each shape once"
-        assert coveting(running=False) == ()
-        rig.store(replace(pods[0], node=NodeName("n1"), phase="Running"))
-        assert coveting() == (small,)
-        rig.store(replace(pods[1], gates=("other.example/gate",)))
-        assert coveting() == ()
-        rig.store(pods[1])
-        assert coveting() == (small,)
-        rig.store(replace(pods[1], nominated=NodeName("n2")))
-        assert coveting() == (), "it has a claim of its own"
-
-    run(scenario())
+    small, waits = make_shape(cpu=1), {"scheduler": "default-scheduler", "node": NO_NODE}
+    pods = [make_pod(name, shape=small, **waits) for name in ("one", "two")]
+    rig.store(*pods)
+    assert coveting() == (small,), "each shape once"
+    assert coveting(running=False) == ()
+    rig.store(replace(pods[0], node=NodeName("n1"), phase="Running"))
+    assert coveting() == (small,)
+    rig.store(replace(pods[1], gates=("other.example/gate",)))
+    assert coveting() == ()
+    rig.store(pods[1])
+    assert coveting() == (small,)
+    rig.store(replace(pods[1], nominated=NodeName("n2")))
+    assert coveting() == (), "it has a claim of its own"

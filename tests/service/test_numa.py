@@ -8,7 +8,7 @@ from app.model.numa import Cpus, NumaLayout, NumaNeed, NumaPolicy, NumaTopology
 from tests.builders import make_shape
 from tests.scale import examples
 from tests.service.rig import Rig
-from tests.service.virtual_time import run, settle
+from tests.service.virtual_time import settle
 
 CONF = """
 actions: "enqueue, allocate, backfill"
@@ -45,23 +45,20 @@ def aware(policy: NumaPolicy, free: list[Cpus]) -> Rig:
     asked=gangs,
 )
 @examples(60)
-def test_what_a_cycle_plans_holds_when_it_is_published(
+async def test_what_a_cycle_plans_holds_when_it_is_published(
     policy: NumaPolicy, free: list[Cpus], asked: list[list[int]]
 ) -> None:
-    async def scenario() -> None:
-        rig = aware(policy, free)
-        for number, cpus in enumerate(asked):
-            rig.group(f"g{number}", minimum=len(cpus))
-            for at, count in enumerate(cpus):
-                shape = make_shape(cpu=count * 1000, numa=NumaNeed(policy, (count,)))
-                rig.pod(f"g{number}-{at}", group=f"g{number}", shape=shape)
-        await rig.cycle()
-        assert rig.planning.log.stale == 0
-        for number, cpus in enumerate(asked):
-            placed = [bool(rig.place(f"g{number}-{at}")) for at in range(len(cpus))]
-            assert all(placed) or not any(placed)
-
-    run(scenario())
+    rig = aware(policy, free)
+    for number, cpus in enumerate(asked):
+        rig.group(f"g{number}", minimum=len(cpus))
+        for at, count in enumerate(cpus):
+            shape = make_shape(cpu=count * 1000, numa=NumaNeed(policy, (count,)))
+            rig.pod(f"g{number}-{at}", group=f"g{number}", shape=shape)
+    await rig.cycle()
+    assert rig.planning.log.stale == 0
+    for number, cpus in enumerate(asked):
+        placed = [bool(rig.place(f"g{number}-{at}")) for at in range(len(cpus))]
+        assert all(placed) or not any(placed)
 
 
 async def test_a_pod_is_not_bound_elsewhere_than_planned_where_its_kubelet_would_refuse_it() -> (

@@ -14,7 +14,7 @@ from app.service.cycle.allowed_victims import KEPT_S
 from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.cycle.test_planning_cycle import ALWAYS_YIELD, during_a_cycle
 from tests.service.rig import Rig, working
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 STOCK = "default-scheduler"
 TWO, TEN = make_shape(cpu=2000), make_shape(cpu=10_000)
@@ -147,18 +147,15 @@ async def test_two_that_evict_get_the_room_of_their_own_victims() -> None:
     assert (rig.place("urgent"), rig.place("another")) == ("n1", "")
 
 
-def test_one_that_comes_before_the_next_cycle_does_not_get_it(
+async def test_one_that_comes_before_the_next_cycle_does_not_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        rig = await urgent_after_others(equal=1000)
-        rig.delete("low-1")
-        rig.pod("late", priority=1000, shape=TWO)
-        assert isinstance(rig.filter("late"), Wait)
-        assert rig.filter("urgent") == Chosen(NodeName("n1"))
-
     monkeypatch.setattr(on_demand, "AT_ONCE", 0)  # one gang is planned on demand, not all
-    run(scenario())
+    rig = await urgent_after_others(equal=1000)
+    rig.delete("low-1")
+    rig.pod("late", priority=1000, shape=TWO)
+    assert isinstance(rig.filter("late"), Wait)
+    assert rig.filter("urgent") == Chosen(NodeName("n1"))
 
 
 async def test_of_a_group_of_several_the_member_that_evicted_gets_it() -> None:

@@ -18,7 +18,7 @@ from app.service.limits import Limits
 from tests.builders import make_shape
 from tests.scale import examples
 from tests.service.rig import FAILING, Rig
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 NODES = ("n0", "n1")
 CPU = 4000
@@ -126,22 +126,19 @@ async def bind_all(
 
 @examples(60)
 @given(tries=TRIES, shortages=SHORTAGES, in_flight=IN_FLIGHT)
-def test_single_pods_stop_only_where_they_must(
+async def test_single_pods_stop_only_where_they_must(
     tries: list[list[Fate]], shortages: list[Shortage], in_flight: int
 ) -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(bindings_in_flight=in_flight))
-        rig.node(*NODES, cpu=CPU)
-        names = [f"p{number}" for number in range(8)]
-        for name in names:
-            rig.pod(name)
-        planned = await bind_all(rig, names, tries, shortages)
-        bound = Counter(rig.api.bound().values())
-        for node in NODES:
-            taken = sum(each.cpu for each in shortages if each.node == node)
-            assert bound[node] >= min(planned[node], (CPU - taken) // 1000)
-
-    run(scenario())
+    rig = Rig(Limits(bindings_in_flight=in_flight))
+    rig.node(*NODES, cpu=CPU)
+    names = [f"p{number}" for number in range(8)]
+    for name in names:
+        rig.pod(name)
+    planned = await bind_all(rig, names, tries, shortages)
+    bound = Counter(rig.api.bound().values())
+    for node in NODES:
+        taken = sum(each.cpu for each in shortages if each.node == node)
+        assert bound[node] >= min(planned[node], (CPU - taken) // 1000)
 
 
 @examples(60)
@@ -151,17 +148,14 @@ def test_single_pods_stop_only_where_they_must(
     in_flight=IN_FLIGHT,
     minimums=st.lists(st.integers(1, 4), min_size=2, max_size=2),
 )
-def test_gangs_never_overfill_a_node(
+async def test_gangs_never_overfill_a_node(
     tries: list[list[Fate]], shortages: list[Shortage], in_flight: int, minimums: list[int]
 ) -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(bindings_in_flight=in_flight))
-        rig.node(*NODES, cpu=CPU)
-        names = [
-            name
-            for gang, minimum in zip("ab", minimums, strict=True)
-            for name in rig.gang(gang, size=4, minimum=minimum)
-        ]
-        await bind_all(rig, names, tries, shortages)
-
-    run(scenario())
+    rig = Rig(Limits(bindings_in_flight=in_flight))
+    rig.node(*NODES, cpu=CPU)
+    names = [
+        name
+        for gang, minimum in zip("ab", minimums, strict=True)
+        for name in rig.gang(gang, size=4, minimum=minimum)
+    ]
+    await bind_all(rig, names, tries, shortages)

@@ -165,46 +165,44 @@ def test_an_answer_without_a_body_is_sent(more: bytes) -> None:
         assert link.recv(2**20).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_a_client_that_closes_its_connection_ends_its_hold() -> None:
+@pytest.mark.real_time
+async def test_a_client_that_closes_its_connection_ends_its_hold() -> None:
     """As when kube-scheduler is killed, or its time-out passes."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        app = application(rig)
-        rig.gang("g", size=2)
-        await rig.cycle()
-        held, left = asyncio.Event(), asyncio.Event()
-        barrier = rig.parts.barrier
-        hold, leave = barrier.hold, barrier.leave
+    rig = Rig()
+    app = application(rig)
+    rig.gang("g", size=2)
+    await rig.cycle()
+    held, left = asyncio.Event(), asyncio.Event()
+    barrier = rig.parts.barrier
+    hold, leave = barrier.hold, barrier.leave
 
-        def holding(key: GroupKey, uid: PodUid) -> "asyncio.Future[str]":
-            held.set()
-            return hold(key, uid)
+    def holding(key: GroupKey, uid: PodUid) -> "asyncio.Future[str]":
+        held.set()
+        return hold(key, uid)
 
-        def leaving(key: GroupKey, uid: PodUid, future: "asyncio.Future[str]") -> None:
-            leave(key, uid, future)
-            left.set()
+    def leaving(key: GroupKey, uid: PodUid, future: "asyncio.Future[str]") -> None:
+        leave(key, uid, future)
+        left.set()
 
-        barrier.hold, barrier.leave = holding, leaving  # type: ignore[method-assign]
-        listener = listen(LOCAL)
-        host, port = listener.getsockname()[:2]
-        web = server(app, LOCAL)
-        serving = asyncio.create_task(web.serve(sockets=[listener]))
-        _, writer = await asyncio.open_connection(host, port)
-        body = json.dumps(binding("g-0")).encode()
-        writer.write(b"POST /bind HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body))
-        writer.write(body)
-        async with asyncio.timeout(20):
-            await held.wait()
-            assert not left.is_set()
-            writer.close()
-            await left.wait()
-        assert barrier.held() == {}
-        assert rig.api.tries == []
-        web.should_exit = True
-        await serving
-
-    asyncio.run(scenario())
+    barrier.hold, barrier.leave = holding, leaving  # type: ignore[method-assign]
+    listener = listen(LOCAL)
+    host, port = listener.getsockname()[:2]
+    web = server(app, LOCAL)
+    serving = asyncio.create_task(web.serve(sockets=[listener]))
+    _, writer = await asyncio.open_connection(host, port)
+    body = json.dumps(binding("g-0")).encode()
+    writer.write(b"POST /bind HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body))
+    writer.write(body)
+    async with asyncio.timeout(20):
+        await held.wait()
+        assert not left.is_set()
+        writer.close()
+        await left.wait()
+    assert barrier.held() == {}
+    assert rig.api.tries == []
+    web.should_exit = True
+    await serving
 
 
 def test_a_taken_address_is_an_error() -> None:

@@ -15,7 +15,7 @@ from app.service.calls.preemption import Candidate, Strike
 from app.service.cycle.allowed_victims import KEPT_S, AllowedVictims
 from tests.builders import make_pod
 from tests.service.rig import Rig
-from tests.service.virtual_time import advance, run
+from tests.service.virtual_time import advance
 
 STOCK = "default-scheduler"
 
@@ -255,30 +255,27 @@ def test_no_more_are_kept_than_the_limit() -> None:
     asked=st.lists(st.sets(st.integers(0, 9), min_size=1, max_size=5), min_size=1, max_size=5),
     shown=st.sets(st.integers(0, 9)),
 )
-def test_no_row_of_preemptors_ever_breaks_a_gang(
+async def test_no_row_of_preemptors_ever_breaks_a_gang(
     sizes: list[tuple[int, int]], asked: list[set[int]], shown: set[int]
 ) -> None:
     """Of what was allowed, some deletions show and some do not: all together leave gangs whole."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=100_000)
-        pods: list[str] = []
-        for number, (size, minimum) in enumerate(sizes):
-            rig.group(f"g{number}", minimum=min(minimum, size))
-            for i in range(size):
-                pods.append(f"g{number}-{i}")
-                rig.pod(pods[-1], group=f"g{number}", node=NodeName("n1"), phase="Running")
-        lost: set[str] = set()
-        for number, picks in enumerate(asked):
-            victims = [pods[i] for i in picks if i < len(pods)]
-            there = [name for name in victims if f"default/{name}" in rig.api.pods]
-            rig.pod(f"p{number}", scheduler=STOCK)
-            if there and rig.preempt(f"p{number}", n1=there) is None:
-                lost.update(there)
-                rig.delete(*(name for name in there if pods.index(name) in shown))
-        for number, (size, minimum) in enumerate(sizes):
-            left = size - sum(name.startswith(f"g{number}-") for name in lost)
-            assert left in (0, size) or left >= min(minimum, size)
-
-    run(scenario())
+    rig = Rig()
+    rig.node("n1", cpu=100_000)
+    pods: list[str] = []
+    for number, (size, minimum) in enumerate(sizes):
+        rig.group(f"g{number}", minimum=min(minimum, size))
+        for i in range(size):
+            pods.append(f"g{number}-{i}")
+            rig.pod(pods[-1], group=f"g{number}", node=NodeName("n1"), phase="Running")
+    lost: set[str] = set()
+    for number, picks in enumerate(asked):
+        victims = [pods[i] for i in picks if i < len(pods)]
+        there = [name for name in victims if f"default/{name}" in rig.api.pods]
+        rig.pod(f"p{number}", scheduler=STOCK)
+        if there and rig.preempt(f"p{number}", n1=there) is None:
+            lost.update(there)
+            rig.delete(*(name for name in there if pods.index(name) in shown))
+    for number, (size, minimum) in enumerate(sizes):
+        left = size - sum(name.startswith(f"g{number}-") for name in lost)
+        assert left in (0, size) or left >= min(minimum, size)

@@ -14,7 +14,7 @@ from app.service.cycle import planning_cycle
 from app.service.cycle.pace import LONGEST_REST_S
 from tests.builders import make_shape
 from tests.service.rig import Rig
-from tests.service.virtual_time import START, advance, clock, run
+from tests.service.virtual_time import START, advance, clock
 
 
 async def test_a_cycle_follows_a_change_at_once_and_silence_within_a_second() -> None:
@@ -72,31 +72,30 @@ async def test_a_stream_of_changes_sets_off_a_cycle_every_20_ms() -> None:
     running.cancel()
 
 
-def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody_waits() -> None:
+async def test_room_that_others_take_and_give_back_sets_off_cycles_only_while_somebody_waits() -> (
+    None
+):
     """Most pods of a cluster are others', and a cycle costs where there is nothing to do."""
 
-    async def scenario() -> None:
-        rig = Rig()
-        rig.node("n1", cpu=8000)
-        rig.pod("taken", scheduler="default", node=NodeName("n1"), shape=make_shape(cpu=4000))
-        running = asyncio.create_task(rig.planning.loop.run())
-        await advance(0.1)
+    rig = Rig()
+    rig.node("n1", cpu=8000)
+    rig.pod("taken", scheduler="default", node=NodeName("n1"), shape=make_shape(cpu=4000))
+    running = asyncio.create_task(rig.planning.loop.run())
+    await advance(0.1)
 
-        async def cycles_while_others_come_and_go() -> int:
-            before = rig.planning.log.cycles
-            for number in range(100):
-                rig.pod(f"other-{number}", scheduler="default", node=NodeName("n1"))
-                await asyncio.sleep(0.005)
-                rig.delete(f"other-{number}")
-                await asyncio.sleep(0.005)
-            return rig.planning.log.cycles - before
+    async def cycles_while_others_come_and_go() -> int:
+        before = rig.planning.log.cycles
+        for number in range(100):
+            rig.pod(f"other-{number}", scheduler="default", node=NodeName("n1"))
+            await asyncio.sleep(0.005)
+            rig.delete(f"other-{number}")
+            await asyncio.sleep(0.005)
+        return rig.planning.log.cycles - before
 
-        assert await cycles_while_others_come_and_go() <= 2
-        rig.pod("large", shape=make_shape(cpu=5000))
-        assert await cycles_while_others_come_and_go() >= 40
-        running.cancel()
-
-    run(scenario())
+    assert await cycles_while_others_come_and_go() <= 2
+    rig.pod("large", shape=make_shape(cpu=5000))
+    assert await cycles_while_others_come_and_go() >= 40
+    running.cancel()
 
 
 async def test_a_cycle_that_fails_stops_nothing(

@@ -19,7 +19,6 @@ from app.telemetry import metrics
 from tests.builders import make_amounts, make_node, make_queue, make_shape
 from tests.scale import examples
 from tests.service.rig import Rig
-from tests.service.virtual_time import run
 
 TREE = """
 actions: "enqueue, allocate, backfill"
@@ -233,39 +232,36 @@ async def test_queues_below_one_limit_do_not_exceed_it_together() -> None:
 
 @examples(60)
 @given(st.data())
-def test_no_interleaving_reserves_more_than_there_is(data: st.DataObject) -> None:
+async def test_no_interleaving_reserves_more_than_there_is(data: st.DataObject) -> None:
     """Cycles, Filter calls and new room in any order: no node and no queue over its limit."""
     steps = data.draw(
         st.lists(st.tuples(st.sampled_from("fcnx"), st.integers(0, 5)), min_size=3, max_size=25)
     )
 
-    async def scenario() -> None:
-        rig = Rig(ALWAYS_YIELD)
-        rig.node("n1", "n2", cpu=3000)
-        rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
-        for number in range(6):
-            rig.group(f"g{number}", minimum=2, queue=QueueName("q" if number % 2 else "default"))
-            for i in range(2):
-                rig.pod(f"g{number}-{i}", group=f"g{number}")
-        cycles: list[asyncio.Task[None]] = []
-        for step, (kind, number) in enumerate(steps):
-            if kind == "f":
-                rig.filter(f"g{number}-0")
-            elif kind == "c" and all(cycle.done() for cycle in cycles):
-                cycles.append(asyncio.create_task(rig.cycle()))
-            elif kind == "x":
-                rig.node(f"new-{step}", cpu=1000 * number)
-            await asyncio.sleep(0)
-            limited = rig.cache.registry.usage()
-            for name in ("n1", "n2"):
-                assert (rig.cache.node_usage.idle(NodeName(name)) >= 0).all()
-            assert limited[QueueName("q")].allocated[0] <= 4000
-            for group in rig.cache.groups.values():
-                assert len(group.waiting) in (0, 2), "whole or not at all"
-            await asyncio.sleep(0)
-        await asyncio.gather(*cycles)
-
-    run(scenario())
+    rig = Rig(ALWAYS_YIELD)
+    rig.node("n1", "n2", cpu=3000)
+    rig.queue(make_queue("q", capability=make_amounts(cpu=4000)))
+    for number in range(6):
+        rig.group(f"g{number}", minimum=2, queue=QueueName("q" if number % 2 else "default"))
+        for i in range(2):
+            rig.pod(f"g{number}-{i}", group=f"g{number}")
+    cycles: list[asyncio.Task[None]] = []
+    for step, (kind, number) in enumerate(steps):
+        if kind == "f":
+            rig.filter(f"g{number}-0")
+        elif kind == "c" and all(cycle.done() for cycle in cycles):
+            cycles.append(asyncio.create_task(rig.cycle()))
+        elif kind == "x":
+            rig.node(f"new-{step}", cpu=1000 * number)
+        await asyncio.sleep(0)
+        limited = rig.cache.registry.usage()
+        for name in ("n1", "n2"):
+            assert (rig.cache.node_usage.idle(NodeName(name)) >= 0).all()
+        assert limited[QueueName("q")].allocated[0] <= 4000
+        for group in rig.cache.groups.values():
+            assert len(group.waiting) in (0, 2), "whole or not at all"
+        await asyncio.sleep(0)
+    await asyncio.gather(*cycles)
 
 
 async def test_a_gang_whose_loan_is_over_as_nobody_waits_any_more_is_told_of() -> None:

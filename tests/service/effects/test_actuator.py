@@ -17,7 +17,7 @@ from app.service.limits import Limits, PlacementHint
 from app.service.ports import Reaction, WriteError
 from tests.builders import GIB, make_amounts, make_shape, make_spread_shape
 from tests.service.rig import FAILING, GONE, REFUSED, Rig, working
-from tests.service.virtual_time import advance, run, settle
+from tests.service.virtual_time import advance, settle
 
 JOB = Owner(VCJOB, "Job", "job-1", "uid-job")
 
@@ -446,17 +446,14 @@ async def test_opening_the_gate_starts_the_time_to_be_bound_anew() -> None:
         assert rig.place("p") == "n1"
 
 
-def test_an_effect_that_breaks_in_an_unforeseen_way_is_logged_and_comes_back(
+async def test_an_effect_that_breaks_in_an_unforeseen_way_is_logged_and_comes_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario() -> None:
-        rig = Rig(Limits(hint=PlacementHint.PIN))
-        rig.node("n1")
-        rig.pod("p", gates=(GATE,))
-        rig.api.fails["patch"] = [ZeroDivisionError("oh")]  # type: ignore[list-item]
-        with working(rig), caplog.at_level(logging.ERROR):
-            await advance(2)
-        assert len(opened(rig, "p")) == 1
-
-    run(scenario())
+    rig = Rig(Limits(hint=PlacementHint.PIN))
+    rig.node("n1")
+    rig.pod("p", gates=(GATE,))
+    rig.api.fails["patch"] = [ZeroDivisionError("oh")]  # type: ignore[list-item]
+    with working(rig), caplog.at_level(logging.ERROR):
+        await advance(2)
+    assert len(opened(rig, "p")) == 1
     assert [record.message for record in caplog.records] == ["effect failed"]
