@@ -4,14 +4,14 @@ Pure: the group as the cache sees it, the last plan's reason, and what is stored
 to write comes out. The phase is decided in the order of the table there:
 
 1. some members run and the gang lacks its minimum -> Unknown
-2. enough members reached a node and all of those are finished -> Completed
+2. enough members reached a node, all of those are finished and no other waits -> Completed
 3. enough members reached a node -> Running
 4. it was Completed, and what is left of its members has finished or is terminating -> Completed
 5. some members run, and the successors of those that are gone have places -> as it was
 6. it is not in the queue -> Pending; else it stays Inqueue
 
 A group without pods is none of 1 to 3, whatever its minimum. Room that is kept for members that do
-not exist changes no phase. Without 4, a group whose finished pods are deleted would be admitted
+not exist changes no phase. In Volcano a member that waits does not keep a group from 2. Without 4, a group whose finished pods are deleted would be admitted
 again and claim room for members that will not be created; in Volcano it is. Without 5, a job's
 group would be Pending for the moment in which a pod that was made anew is bound.
 """
@@ -74,6 +74,11 @@ def lacks_minimum(gang: Gang) -> bool:
     return bool(gang.lacking_of_policies(gang.sub_group_scheduled))
 
 
+def _ends(gang: Gang) -> bool:
+    """Whether all that is left of the gang terminates on nodes: nothing is to be placed."""
+    return bool(gang.counts.releasing_placed) and not gang.counts.unfinished
+
+
 def _is_ready(gang: Gang) -> bool:
     """Whether the members that have a place make its minimum, slots apart."""
     if gang.counts.ready_members < gang.min_member:
@@ -89,7 +94,7 @@ def next_phase(gang: Gang) -> GroupPhase:
     if counts.running and lacks_minimum(gang):
         return GroupPhase.UNKNOWN
     if counts.scheduled and counts.scheduled >= gang.min_member:
-        done = counts.scheduled == counts.completed
+        done = counts.scheduled == counts.completed and not counts.unfinished
         return GroupPhase.COMPLETED if done else GroupPhase.RUNNING
     if gang.phase is GroupPhase.COMPLETED and not counts.unfinished:
         return gang.phase
@@ -188,7 +193,7 @@ def _conditions(
     opposite = UNSCHEDULABLE if any(c.type == SCHEDULED for c in found) else SCHEDULED
     if _find(stored, opposite) is not None:
         found.append(Condition(opposite, "False", _OPPOSITE[opposite]))
-    earmarked = _earmarked(gang, refusal, describe, _as_told(stored, loan))
+    earmarked = _earmarked(gang, stored, refusal, describe, _as_told(stored, loan))
     if earmarked is not None:
         found.append(earmarked)
     return tuple(_kept(stored, condition) for condition in found)
@@ -206,6 +211,8 @@ def _verdict(gang: Gang, refusal: Refusal | None, describe: Describe) -> list[Co
 
 
 def _is_kept_waiting(gang: Gang, refusal: Refusal) -> bool:
+    if _ends(gang):
+        return False
     return lacks_minimum(gang) or bool(gang.counts.tasks and refusal.cause in _OF_PLACED)
 
 
@@ -218,9 +225,11 @@ def _as_told(stored: PodGroup, loan: str) -> str:
 
 
 def _earmarked(
-    gang: Gang, refusal: Refusal | None, describe: Describe, loan: str
+    gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe, loan: str
 ) -> Condition | None:
     """Design §4: room for the minimum is kept (or taken), or why it is not."""
+    if _ends(gang):
+        return _find(stored, RESERVED)
     counts = gang.counts
     enough = not _unready(gang)
     if enough and (counts.tasks or counts.slots):

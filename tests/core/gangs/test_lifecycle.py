@@ -95,7 +95,10 @@ def said(wanted: GroupStatus) -> dict[str, tuple[str, str, str]]:
         (RUNNING, {"succeeded": 3}, COMPLETED),
         (RUNNING, {"succeeded": 2, "failed": 1}, COMPLETED),
         (RUNNING, {"failed": 3}, COMPLETED),
-        (RUNNING, {"succeeded": 3, "pending": 1}, COMPLETED),
+        (RUNNING, {"succeeded": 3, "pending": 1}, RUNNING),
+        (RUNNING, {"succeeded": 3, "placed": 1}, RUNNING),
+        (RUNNING, {"succeeded": 3, "releasing": 1}, COMPLETED),
+        (COMPLETED, {"succeeded": 3, "pending": 1}, RUNNING),
         (COMPLETED, {"succeeded": 3}, COMPLETED),
         (COMPLETED, {"succeeded": 2}, COMPLETED),
         (COMPLETED, {}, COMPLETED),
@@ -113,6 +116,12 @@ def test_the_phase_follows_the_members(
     before: GroupPhase, counts: dict[str, int], after: GroupPhase
 ) -> None:
     assert lifecycle.next_phase(group(before, **counts)) is after
+
+
+def test_a_group_of_which_a_member_waits_is_not_completed() -> None:
+    """volcano#5871: the next pod of a serial Job waited, and its group was said to be done."""
+    assert lifecycle.next_phase(group(RUNNING, minimum=1, succeeded=1, pending=1)) is RUNNING
+    assert lifecycle.next_phase(group(RUNNING, minimum=1, succeeded=2)) is COMPLETED
 
 
 def test_a_completed_group_whose_pods_are_gone_is_put_to_the_vote_when_members_come() -> None:
@@ -299,6 +308,19 @@ def test_terminating_members_keep_the_gang() -> None:
     assert "Unschedulable" not in said(status(gang, refusal=SHORT))
     with_waiting = group(RUNNING, running=1, releasing=2, releasing_placed=2, pending=2)
     assert "Unschedulable" in said(status(with_waiting, refusal=SHORT))
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_group_of_which_all_members_terminate_is_not_said_to_lack_any(gone: int) -> None:
+    """volcano#5794: while its pods ended the group was called unschedulable for want of pods."""
+    of_before = Condition("Reserved", "True", "Placed", "", "t1", "then")
+    ends = group(RUNNING, succeeded=gone, releasing=3 - gone, releasing_placed=3 - gone)
+    assert said(status(ends, of_before, refusal=TOO_FEW)) == {
+        "Scheduled": ("True", "tasks in gang are ready to be scheduled", ""),
+        "Reserved": ("True", "Placed", ""),
+    }
+    one_waits = group(RUNNING, pending=1, releasing=3, releasing_placed=3)
+    assert said(status(one_waits, of_before, refusal=TOO_FEW))["Unschedulable"][0] == "True"
 
 
 def test_an_old_complaint_is_taken_back_and_not_left_standing() -> None:
