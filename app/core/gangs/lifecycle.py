@@ -11,9 +11,10 @@ to write comes out. The phase is decided in the order of the table there:
 6. it is not in the queue -> Pending; else it stays Inqueue
 
 A group without pods is none of 1 to 3, whatever its minimum. Room that is kept for members that do
-not exist changes no phase. In Volcano a member that waits does not keep a group from 2. Without 4, a group whose finished pods are deleted would be admitted
-again and claim room for members that will not be created; in Volcano it is. Without 5, a job's
-group would be Pending for the moment in which a pod that was made anew is bound.
+not exist changes no phase. In Volcano a member that waits does not keep a group from 2. Without 4,
+a group whose finished pods are deleted would be admitted again and claim room for members that will
+not be created; in Volcano it is. Without 5, a job's group would be Pending for the moment in which
+a pod that was made anew is bound.
 """
 
 from collections.abc import Callable, Mapping
@@ -81,11 +82,16 @@ def _ends(gang: Gang) -> bool:
 
 def _is_ready(gang: Gang) -> bool:
     """Whether the members that have a place make its minimum, slots apart."""
-    if gang.counts.ready_members < gang.min_member:
+    if gang.counts.ready_members < _least(gang):
         return False
     if gang.lacking_of_policies(gang.sub_group_ready):
         return False
     return not gang.lacking_of_roles(gang.role_ready_members)
+
+
+def _least(gang: Gang) -> int:
+    """How many members make the gang ready: one at least of those of a gang without a minimum."""
+    return max(gang.min_member, 1 if gang.counts.tasks else 0)
 
 
 def next_phase(gang: Gang) -> GroupPhase:
@@ -166,7 +172,7 @@ def _unready(gang: Gang) -> int:
     """How many places the minimum lacks, in all or for parts."""
     lacking = gang.lacking_of_roles(gang.role_ready)
     of_sub_groups = least_missing(gang.sub_groups, gang.sub_group_ready)
-    return max(gang.min_member - gang.counts.ready, sum(lacking.values()), of_sub_groups, 0)
+    return max(_least(gang) - gang.counts.ready, sum(lacking.values()), of_sub_groups, 0)
 
 
 def waits(phase: GroupPhase) -> bool:
@@ -193,7 +199,10 @@ def _conditions(
     opposite = UNSCHEDULABLE if any(c.type == SCHEDULED for c in found) else SCHEDULED
     if _find(stored, opposite) is not None:
         found.append(Condition(opposite, "False", _OPPOSITE[opposite]))
-    earmarked = _earmarked(gang, stored, refusal, describe, _as_told(stored, loan))
+    if _ends(gang):
+        earmarked = _find(stored, RESERVED)
+    else:
+        earmarked = _earmarked(gang, refusal, describe, _as_told(stored, loan))
     if earmarked is not None:
         found.append(earmarked)
     return tuple(_kept(stored, condition) for condition in found)
@@ -225,11 +234,9 @@ def _as_told(stored: PodGroup, loan: str) -> str:
 
 
 def _earmarked(
-    gang: Gang, stored: PodGroup, refusal: Refusal | None, describe: Describe, loan: str
+    gang: Gang, refusal: Refusal | None, describe: Describe, loan: str
 ) -> Condition | None:
     """Design §4: room for the minimum is kept (or taken), or why it is not."""
-    if _ends(gang):
-        return _find(stored, RESERVED)
     counts = gang.counts
     enough = not _unready(gang)
     if enough and (counts.tasks or counts.slots):

@@ -159,6 +159,19 @@ def test_a_gang_without_room_is_unschedulable_with_its_numbers() -> None:
     }
 
 
+@pytest.mark.parametrize("phase", [PENDING, INQUEUE])
+def test_a_group_without_a_minimum_says_why_none_of_its_members_has_a_place(
+    phase: GroupPhase,
+) -> None:
+    """volcano#5075: one without `minMember` asked for more than there is, and did not say so."""
+    found = said(status(group(phase, minimum=0, pending=2), refusal=SHORT))
+    assert found["Unschedulable"][:2] == ("True", "NotEnoughResources")
+    assert found["Unschedulable"][2].startswith("1/2 tasks in gang unschedulable: ")
+    assert found["Reserved"][:2] == ("False", "NotEnoughResources")
+    one_runs = said(status(group(RUNNING, minimum=0, running=1, pending=1), refusal=SHORT))
+    assert (one_runs["Scheduled"][0], one_runs["Reserved"][0]) == ("True", "True")
+
+
 def test_only_the_members_that_are_lacking_are_called_unschedulable() -> None:
     wanted = status(group(UNKNOWN, running=1, pending=4), refusal=SHORT)
     assert said(wanted)["Unschedulable"][2].startswith("2/5 tasks in gang unschedulable: ")
