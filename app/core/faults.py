@@ -5,18 +5,27 @@ whatever looks at a group does it inside :class:`LookingAt`, and the planner pla
 that group (:func:`app.core.planner.plan_around_faults`). Nor must what a plan does for no group
 that waits, an :class:`Upkeep`: the planner plans again without it.
 
-A plugin that cannot be opened ends the plan. What it would say of nodes, queues and victims is not
-known then, so without it pods might come to places that they may not have.
+A plugin that cannot be opened, a :class:`PluginFault`, has no say in that plan. A plugin that only
+says what is better is done without. What any other would say of nodes, queues and victims is not
+known then: without it pods might come to places that they may not have, so no group is given any,
+and each group that waits is told why.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import TracebackType
+from typing import Final
 
 from app.model.gang import Gang
 from app.model.ids import GroupKey, QueueName
+from app.model.plan import Plan
 from app.model.reason import Cause, Refusal
+from app.model.snapshot import Snapshot
+
+MOST_FAULTS: Final = 4
+"""After so many in one plan, all groups of the queues that they are of are left out."""
 
 
 class PlanningFault(Exception):
@@ -80,6 +89,12 @@ class Upkeep(StrEnum):
     """Pods move to other nodes."""
     LOANS = "loans"
     """What groups hold beyond the share of their queue is counted."""
+    OVER_LIMIT = "overLimit"
+    """Reservations are given back that queues may not hold any more."""
+    EXPIRY = "expiry"
+    """Reservations are given back that were not used in time."""
+    TORN = "torn"
+    """Reservations are given back that are in no common domain of the network any more."""
 
 
 class UpkeepFault(Exception):
@@ -104,8 +119,51 @@ def doing(upkeep: Upkeep) -> Iterator[None]:
         raise UpkeepFault(upkeep) from error
 
 
+class PluginFault(Exception):
+    """The ``plugin`` of that name could not be opened. The error itself is the ``__cause__``.
+
+    ``needed``: without it no group may have a place.
+    """
+
+    def __init__(self, plugin: str, *, needed: bool) -> None:
+        super().__init__(f"plugin {plugin}")
+        self.plugin = plugin
+        self.needed = needed
+
+    @property
+    def place(self) -> str:
+        """The place of the error, as of a `PlanningFault`."""
+        return _place(self.__cause__ or self)
+
+    @property
+    def refusal(self) -> Refusal:
+        """What every group is told that waits, when planning cannot do without the plugin."""
+        text = f"plugin {self.plugin} failed ({self.place}); no group has a place until it works"
+        return Refusal(Cause.PLANNING_FAILED, detail=text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """A ``plan`` of a ``snapshot`` in which those that planning failed at wait for nothing.
+
+    ``faults`` has each of these with the error, ``left_out`` the upkeep that failed, ``unopened``
+    the plugins, by name, that could not be opened.
+    """
+
+    snapshot: Snapshot
+    plan: Plan
+    faults: Mapping[GroupKey, PlanningFault]
+    left_out: Mapping[Upkeep, UpkeepFault]
+    unopened: Mapping[str, PluginFault]
+
+    def with_refusals(self) -> Plan:
+        """The plan, in which the groups with faults have a reason too."""
+        failed = {key: fault.refusal for key, fault in self.faults.items()}
+        return replace(self.plan, refused={**self.plan.refused, **failed}) if failed else self.plan
+
+
 def _place(error: BaseException) -> str:
-    if isinstance(error, PlanningFault) and error.__cause__ is not None:
+    if isinstance(error, PlanningFault | PluginFault) and error.__cause__ is not None:
         return _place(error.__cause__)
     at = error.__traceback__
     while at is not None and at.tb_next is not None:

@@ -31,7 +31,15 @@ from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_s
 from app.core.actions.reclaim import gangreclaim, reclaim
 from app.core.actions.revoking import revoke
 from app.core.actions.shuffle import shuffle
-from app.core.faults import LookingAt, PlanningFault, Upkeep, UpkeepFault, doing
+from app.core.faults import (
+    MOST_FAULTS,
+    LookingAt,
+    Planned,
+    PlanningFault,
+    Upkeep,
+    UpkeepFault,
+    doing,
+)
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.arrays import MANY, Counts
@@ -69,8 +77,6 @@ EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
 
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""
-MOST_FAULTS = 4
-"""After so many in one plan, all groups of the queues that they are of are left out."""
 
 
 def plan_steps(
@@ -85,41 +91,25 @@ def plan_steps(
 
     ``now`` is seconds since the epoch; ``shapes`` outlives cycles.
     """
-    cycle = _open(
-        snapshot,
-        policies,
-        pending=snapshot.pending,
-        now=now,
-        find=partial(placer_on, shapes=shapes),
-        shapes=shapes,
-    )
-    cycle.holders = Holders(cycle.ledger)
+    cycle = _whole(snapshot, policies, now=now, shapes=shapes)
     yield
     yield from _run(cycle, without)
     return cycle.plan()
 
 
+def _whole(
+    snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None
+) -> Cycle:
+    find = partial(placer_on, shapes=shapes)
+    pending = snapshot.pending
+    cycle = _open(snapshot, policies, pending=pending, now=now, find=find, shapes=shapes)
+    cycle.holders = Holders(cycle.ledger)
+    return cycle
+
+
 def plan(snapshot: Snapshot, policies: Policies, *, now: float, shapes: ShapeCache | None) -> Plan:
     """A whole cycle in one go."""
     return finish(plan_steps(snapshot, policies, now=now, shapes=shapes))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Planned:
-    """A ``plan`` of a ``snapshot`` in which those that planning failed at wait for nothing.
-
-    ``faults`` has each of these with the error, ``left_out`` the upkeep that failed.
-    """
-
-    snapshot: Snapshot
-    plan: Plan
-    faults: Mapping[GroupKey, PlanningFault]
-    left_out: Mapping[Upkeep, UpkeepFault]
-
-    def with_refusals(self) -> Plan:
-        """The plan, in which the groups with faults have a reason too."""
-        failed = {key: fault.refusal for key, fault in self.faults.items()}
-        return replace(self.plan, refused={**self.plan.refused, **failed}) if failed else self.plan
 
 
 def plan_around_faults(
@@ -134,9 +124,9 @@ def plan_around_faults(
     without: dict[Upkeep, UpkeepFault] = {}
     while True:
         try:
-            decided = yield from plan_steps(
-                snapshot, policies, now=now, shapes=shapes, without=without
-            )
+            cycle = _whole(snapshot, policies, now=now, shapes=shapes)
+            yield
+            yield from _run(cycle, without)
         except UpkeepFault as fault:
             without[fault.upkeep] = fault
         except PlanningFault as fault:
@@ -153,7 +143,7 @@ def plan_around_faults(
                     left.append(gang)
             snapshot = replace(snapshot, pending=tuple(left))
         else:
-            return Planned(snapshot, decided, faults, without)
+            return Planned(snapshot, cycle.plan(), faults, without, cycle.opened.faults)
 
 
 def plan_gang(
@@ -315,6 +305,15 @@ def _plan_run(cycle: Cycle) -> Generator[None, None, Plan]:
 
 
 def _run(cycle: Cycle, without: Collection[Upkeep] = ()) -> Steps:
+    if cycle.opened.fault is None:
+        yield from _run_actions(cycle, without)
+        return
+    for gang in cycle.pending:
+        if not cycle.sits_out(gang):
+            cycle.refuse(gang, cycle.opened.fault.refusal)
+
+
+def _run_actions(cycle: Cycle, without: Collection[Upkeep]) -> Steps:
     def keep_up(upkeep: Upkeep, steps: Callable[[Cycle], Steps]) -> Steps:
         if cycle.is_full and upkeep not in without:
             with doing(upkeep):

@@ -6,12 +6,13 @@ without such a key cannot be turned off. A new point is one row here, and a fiel
 :class:`~app.core.policy.Hooks`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar, overload
 
 from app.core import combining, evicting, moving
 from app.core.combining import Opening, Tiers
+from app.core.faults import PluginFault
 from app.core.policy import Hooks
 from app.model.conf import PluginConf
 from app.model.eviction import EvictionAction, GangEviction, GangEvictions
@@ -63,14 +64,23 @@ class Point(Generic[Hook, Answer]):
 
 
 class Opened:
-    """The combined answers of all tiers for one cycle; each attribute is a row of the table."""
+    """The combined answers of all tiers for one cycle; each attribute is a row of the table.
+
+    ``faults`` has the plugins, by name, that could not be opened. ``fault`` is of one of these that
+    planning cannot do without.
+    """
 
     def __init__(
         self,
         configured: Configured,
         opening: Opening,
         gang_evictions: GangEvictions,
+        *,
+        faults: Mapping[str, PluginFault],
+        fault: PluginFault | None,
     ) -> None:
+        self.faults = faults
+        self.fault = fault
         self.configured = configured
         self.opening = opening
         self._gang_evictions = gang_evictions

@@ -9,13 +9,14 @@ from dataclasses import replace
 from app.core.arguments import Arguments, Noted
 from app.core.combining import Gate, Opening
 from app.core.conf_error import ConfError
+from app.core.faults import PluginFault
 from app.core.holders import Holders
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.placement.statics import ShapeCache
 from app.core.plugins import catalogue
 from app.core.points import Opened
-from app.core.policy import OpenPlugin, Policies, Session
+from app.core.policy import Ballot, Hooks, OpenPlugin, Policies, Session, Vote
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.eviction import EvictionAction, GangEviction
 
@@ -76,16 +77,58 @@ def open_policies(
 ) -> Opened:
     """The combined answers of ``policies`` on ``ledger``; ``now`` is seconds since the epoch.
 
-    ``explain``: refusals name the holders of what is short, for which all groups are looked at.
+    ``explain``: refusals name the holders of what is short, for which all groups are looked at. A
+    plugin that cannot be opened has no say; if it says more than what is better, no group is
+    admitted and no member may have a place.
     """
     session = Session(ledger=ledger, conf=policies.conf, now=now)
-    configured = [
-        [(conf, open_plugin(session)) for conf, open_plugin in tier] for tier in policies.tiers
-    ]
+    faults: dict[str, PluginFault] = {}
     left_out = [PluginConf(name) for name in catalogue.ALWAYS if policies.conf.plugin(name) is None]
-    configured.append([(conf, catalogue.PLUGINS[conf.name](conf)(session)) for conf in left_out])
+    implied = [(conf, catalogue.PLUGINS[conf.name](conf)) for conf in left_out]
+    configured = [
+        [
+            (conf, hooks)
+            for conf, open_plugin in tier
+            if (hooks := _open(conf, open_plugin, session, faults)) is not None
+        ]
+        for tier in (*policies.tiers, implied)
+    ]
+    fault = next((each for each in faults.values() if each.needed), None)
+    if fault is not None:
+        configured.insert(0, [(PluginConf(fault.plugin), _refusing(fault))])
     gate = Gate(ledger, holders=Holders(ledger) if explain else None)
-    return Opened(configured, Opening(ledger, gate, now), policies.gang_evictions)
+    return Opened(
+        configured,
+        Opening(ledger, gate, now),
+        policies.gang_evictions,
+        faults=faults,
+        fault=fault,
+    )
+
+
+def _open(
+    conf: PluginConf, open_plugin: OpenPlugin, session: Session, faults: dict[str, PluginFault]
+) -> Hooks | None:
+    """What the plugin takes part in; None if that fails, which ``faults`` is told."""
+    try:
+        return open_plugin(session)
+    except Exception as error:
+        fault = PluginFault(conf.name, needed=conf.name not in catalogue.PREFERENCES)
+        fault.__cause__ = error
+        faults[conf.name] = fault
+        return None
+
+
+def _refusing(fault: PluginFault) -> Hooks:
+    """What stands in for a plugin that could not be opened: it lets nothing happen."""
+    refusal = fault.refusal
+    return Hooks(
+        enqueueable=lambda _gang: Ballot(Vote.REJECT, refusal),
+        allocatable=lambda _queue, _task: refusal,
+        permitted=lambda _queue, _task: refusal,
+        preemptive=lambda _preemptor: refusal,
+        starving=lambda _gang: False,
+    )
 
 
 def placer_on(

@@ -316,8 +316,8 @@ def _planning(
     snapshotter, expiry, log = Snapshotter(cache), Expiry(cache, limits), CycleLog()
     refused, pace = Refused(cache), Pace(limits, log)
     last_plan, evictions = LastPlan(cache, refused), Evictions(cache=cache, limits=limits)
-    torn = GiveBackTorn(cache, evictions, clock)
     faulty = FaultyGroups(cache)
+    torn = GiveBackTorn(cache, evictions, faulty.parts, clock)
     source = PlannerInput(cache, snapshotter, configuration, vetoes, allowed_victims, faulty)
     queries = Queries(
         cache=cache,
@@ -355,7 +355,7 @@ def _planning(
         clock=clock,
         input=source,
         expiry=expiry,
-        over_limit=GiveBackOverLimit(cache, configuration, snapshotter),
+        over_limit=GiveBackOverLimit(cache, configuration, snapshotter, faulty.parts),
         torn=torn,
         equal_pods=equal_pods,
         publisher=publisher,

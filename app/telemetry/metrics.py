@@ -136,8 +136,14 @@ PLANNING_FAULTS = Counter(
 )
 UPKEEP_FAULTS = Counter(
     "pumice_upkeep_faults",
-    "Plans that were made without an upkeep that failed by an unexpected error, by upkeep.",
+    "Cycles that did without an upkeep that failed by an unexpected error, by upkeep.",
     ("upkeep",),
+    registry=REGISTRY,
+)
+PLUGIN_FAULTS = Counter(
+    "pumice_plugin_faults",
+    "Plans in which a plugin had no say as an unexpected error kept it from opening, by plugin.",
+    ("plugin",),
     registry=REGISTRY,
 )
 GROUPS_REFUSED = Gauge(

@@ -1,4 +1,4 @@
-"""Plugins and code that fail at one group, or at one queue: all others are planned as ever."""
+"""Plugins and code that fail at one group, at one queue, or when they open: the rest goes on."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -8,14 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.core.faults import LookingAt, PlanningFault, Upkeep, UpkeepFault, doing
-from app.core.planner import MOST_FAULTS, Planned, finish, plan, plan_around_faults
-from app.core.policy import ABSTAIN, Hooks, NodeRule, NodeScore, Policies
+from app.core.confirm import confirmed
+from app.core.faults import (
+    MOST_FAULTS,
+    LookingAt,
+    Planned,
+    PlanningFault,
+    Upkeep,
+    UpkeepFault,
+    doing,
+)
+from app.core.ledger import Ledger
+from app.core.planner import finish, plan, plan_around_faults, plan_gang
+from app.core.plugins.catalogue import PLUGINS, PREFERENCES
+from app.core.policy import ABSTAIN, Hooks, NodeRule, NodeScore, Policies, Session
 from app.core.victim_rules import EvictionRule, RevokedPods, VictimTasks
 from app.model.conf import PluginConf
 from app.model.exchange import ANY_EQUAL
 from app.model.gang import Gang
 from app.model.ids import QueueName, group_key
+from app.model.reason import Cause
 from app.model.snapshot import Snapshot
 from app.model.topology import HyperNode
 from app.model.workload import EVICT_OVER_CAPABILITY, GroupPhase
@@ -219,10 +231,68 @@ def test_after_some_faults_all_groups_of_their_queues_are_left_out() -> None:
     assert set(Outcome(found.plan).nodes("good")) == {"good-0"}
 
 
-def test_a_fault_of_no_group_that_waits_ends_the_plan() -> None:
-    tier = [(PluginConf("broken"), fails)]
-    with pytest.raises(KeyError, match="a bug"):
-        planned(small(), replace(BY, tiers=[tier, *BY.tiers]))
+def unopenable(name: str) -> Policies:
+    """The configuration, in which the plugin of that name is one that cannot be opened."""
+    tiers = [
+        [(conf, fails if conf.name == name else opens) for conf, opens in tier] for tier in BY.tiers
+    ]
+    assert any(opens is fails for tier in tiers for _, opens in tier)
+    return replace(BY, tiers=tiers)
+
+
+@pytest.mark.parametrize("name", ["proportion", "predicates", "overcommit", "gang", "conformance"])
+def test_without_a_plugin_that_has_a_say_no_group_gets_a_place_and_each_is_told_why(
+    name: str,
+) -> None:
+    for scene in (small(), full("full"), full("bad")):
+        found = planned(scene, unopenable(name))
+        assert found.unopened.keys() == {name}
+        outcome = found.plan
+        assert not (outcome.admitted)
+        assert not (outcome.placed)
+        assert not (outcome.evictions)
+        assert not (outcome.set_aside)
+        assert not (found.faults)
+        assert not (found.left_out)
+        assert outcome.refused.keys() == {BAD, GOOD}
+        [told] = {refusal.detail for refusal in outcome.refused.values()}
+        assert told.startswith(f"plugin {name} failed (KeyError in tests.core.test_faults:")
+        assert {each.cause for each in outcome.refused.values()} == {Cause.PLANNING_FAILED}
+
+
+def test_no_group_gets_a_place_on_demand_either_or_is_confirmed_in_one() -> None:
+    by = unopenable("proportion")
+    scene = small()
+    alone = plan_gang(scene, by, key=GOOD, now=1000.0, shapes=None)
+    assert not alone.placed
+    assert alone.refused[GOOD].cause is Cause.PLANNING_FAILED
+    decided = plan(scene, BY, now=1000.0, shapes=None)
+    assert decided.placed
+    assert not confirmed(decided, by, snapshot=scene, now=1000.0).placed
+
+
+def test_planning_does_without_a_plugin_that_only_says_what_is_better() -> None:
+    found = planned(small(), unopenable("nodeorder"))
+    [fault] = found.unopened.values()
+    assert (fault.plugin, fault.needed) == ("nodeorder", False)
+    assert set(Outcome(found.plan).nodes("good")) == {"good-0"}
+
+
+def test_a_plugin_that_may_be_left_out_forbids_nothing() -> None:
+    preferring = {
+        "victim_tasks",
+        "task_order",
+        "scoring",
+        "most_domains",
+        "node_score",
+        "domain_score",
+        "place_class",
+    }
+    session = Session(ledger=Ledger(small()), conf=BY.conf, now=1000.0)
+    for name in PREFERENCES:
+        hooks = PLUGINS[name](PluginConf(name))(session)
+        taken = {each.name for each in fields(Hooks) if getattr(hooks, each.name) is not None}
+        assert taken <= preferring, name
 
 
 MOVING = replace(BY, conf=replace(BY.conf, actions=(*BY.conf.actions, "shuffle")))

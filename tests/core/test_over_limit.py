@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.faults import MOST_FAULTS, PlanningFault
 from app.core.over_limit import GivenBack, give_back
-from app.core.policy import Policies
+from app.core.policy import Hooks, Policies
 from app.core.tiers import build
 from app.model.conf import PluginConf, SchedulerConf
 from app.model.ids import QueueName
@@ -169,6 +170,65 @@ def test_a_limit_above_counts_for_all_below_it() -> None:
     ]
     assert goes(placed, top, left, right, plugin=TREE) == ["b"]
     assert goes(placed, top, left, right) is None, "without the tree it is a queue like others"
+
+
+def failing(at: str, point: str = "excess") -> Policies:
+    """A plugin that fails at that queue, or at that gang, and another that sets limits."""
+    by = policies("priority", "capacity")
+
+    def fails(argument: Any) -> Any:
+        if getattr(argument, "name", argument) == at:
+            raise KeyError(at)
+        return room() if point == "excess" else 0
+
+    hooks: dict[str, Any] = {"excess" if point == "excess" else "gang_order": fails}
+    return replace(by, tiers=[[(PluginConf("broken"), lambda _: Hooks(**hooks))], *by.tiers])
+
+
+def test_a_queue_that_a_plugin_fails_at_keeps_what_is_reserved_and_others_give_back() -> None:
+    placed = [Placed("a", 2, since=1.0, queue="bad"), Placed("b", 2, since=1.0, queue="q")]
+    snapshot = world(placed, limited("bad", 1), q(1))
+    decided = decide(placed, snapshot, failing("bad"))
+    assert [each.gang for each in decided.given_back] == ["default/b"]
+    assert decided.over == {"q"}
+    assert [fault.queue for fault in decided.faults if isinstance(fault, PlanningFault)] == ["bad"]
+
+
+def test_a_gang_that_a_plugin_fails_at_keeps_what_is_reserved_and_others_give_back() -> None:
+    placed = [Placed("a", 2, since=2.0), Placed("b", 2, since=1.0)]
+    decided = decide(placed, world(placed, q(1)), failing("a", "gang_order"))
+    assert [each.gang for each in decided.given_back] == ["default/b"]
+    assert [fault.place.partition(":")[0] for fault in decided.faults] == [
+        "KeyError in tests.core.test_over_limit"
+    ]
+
+
+def test_nothing_goes_where_a_plugin_cannot_be_opened() -> None:
+    def fails(_session: Any) -> Any:
+        raise KeyError("a bug")
+
+    placed = [Placed("a", 2, since=1.0)]
+    by = policies("capacity")
+    broken = replace(by, tiers=[[(PluginConf("broken"), fails)], *by.tiers])
+    decided = decide(placed, world(placed, q(1)), broken)
+    assert not decided.given_back
+    assert [str(fault) for fault in decided.faults] == ["plugin broken"]
+
+
+def test_a_plugin_that_fails_at_all_queues_is_not_asked_about_each() -> None:
+    placed = [Placed(f"g{i}", 2, since=1.0, queue=f"q{i}") for i in range(20)]
+    asked: list[str] = []
+
+    def fails(queue: str) -> Any:
+        asked.append(queue)
+        raise KeyError(queue)
+
+    by = policies("capacity")
+    tier = [(PluginConf("broken"), lambda _: Hooks(excess=fails))]
+    snapshot = world(placed, *(limited(f"q{i}", 1) for i in range(20)))
+    with pytest.raises(PlanningFault):
+        decide(placed, snapshot, replace(by, tiers=[tier, *by.tiers]))
+    assert len(asked) == MOST_FAULTS + 1
 
 
 LIMIT = st.one_of(st.none(), st.integers(0, 8))

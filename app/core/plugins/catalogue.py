@@ -62,6 +62,11 @@ PLUGINS: Mapping[str, Configure] = {
 ALWAYS = (group_topology_affinity.NAME,)
 """Plugins that take part whether they are configured or not, behind all others."""
 
+PREFERENCES = frozenset(
+    {"binpack", "network-topology-aware", "nodeorder", "rescheduling", "task-topology"}
+)
+"""Plugins that only say what is better: every place that is given without them may be given."""
+
 EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
 """Actions that evict."""
 

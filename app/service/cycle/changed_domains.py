@@ -15,6 +15,7 @@ import numpy as np
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.gangs.views import nodes_of, places_of, topology_of
+from app.core.faults import Upkeep
 from app.core.topology.relations import Lie
 from app.model.domains import Domains
 from app.model.eviction import PipelinedPlace
@@ -23,8 +24,10 @@ from app.model.parts import NO_SUB_GROUP, SubGroup
 from app.model.plan import Placement
 from app.model.resources import Mask
 from app.model.topology import GroupTerm, NetworkTopology
+from app.service.cycle.begun_eviction import BegunEviction
 from app.service.cycle.cool_down import leave_domain
 from app.service.cycle.evictions import Evictions
+from app.service.cycle.failing_parts import FailingParts
 from app.service.ports import Clock
 
 GivenPlace = Placement | PipelinedPlace
@@ -42,6 +45,7 @@ class GiveBackTorn:
 
     cache: ClusterCache
     evictions: Evictions
+    parts: FailingParts
     clock: Clock
     _seen: Domains | None = field(init=False, default=None)
 
@@ -52,9 +56,14 @@ class GiveBackTorn:
         if not (asking or begun):
             return
         domains = self._domains()
-        if domains is self._seen:
-            return
-        self._seen = domains
+        if domains is not self._seen:
+            with self.parts.doing(Upkeep.TORN):
+                self._look(domains, asking, begun)
+                self._seen = domains
+
+    def _look(
+        self, domains: Domains, asking: Iterable[Group], begun: Iterable[BegunEviction]
+    ) -> None:
         for group in asking:
             if self._is_torn(group, domains):
                 leave_domain(self.cache, group)

@@ -1,11 +1,11 @@
-"""Groups and upkeep that planning failed at: groups are left out for a while, and for longer again.
+"""Groups that planning failed at: they are left out for a while, and for longer again.
 
 An error that no code expects is a bug, of the planner or of a plugin, and most bugs fail again when
 the same is asked again. So such a group is tried again after a second, and then each time after
 twice as long. After some tries it is left out until its PodGroup, its pods or the configuration
 change. Where several are due, one is tried in each cycle, as each fault costs a plan.
 
-Upkeep that fails is tried again in each cycle, which then makes two plans.
+What else planning does without is in :mod:`app.service.cycle.failing_parts`.
 """
 
 import logging
@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.cache.cluster import ClusterCache
-from app.core.faults import PlanningFault, Upkeep, UpkeepFault
-from app.core.planner import Planned
+from app.core.faults import Planned, PlanningFault
 from app.model.ids import GroupKey
 from app.model.plan import Plan
 from app.model.reason import Refusal
 from app.model.snapshot import Snapshot
+from app.service.cycle.failing_parts import FailingParts
 from app.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -43,9 +43,8 @@ class FaultyGroups:
     """Which groups are left out of plans, and what they are told meanwhile."""
 
     cache: ClusterCache
+    parts: FailingParts = field(default_factory=FailingParts)
     _failed: dict[GroupKey, _Failed] = field(default_factory=dict)
-    _left_out: Mapping[Upkeep, str] = field(default_factory=dict)
-    """The upkeep that the last plan of all groups did without, and where its error is."""
     _logged: set[str] = field(default_factory=set)
     """Places in the code whose errors the log has with their tracebacks."""
 
@@ -67,7 +66,7 @@ class FaultyGroups:
     def followed(self, planned: Planned, *, now: float) -> Plan:
         """The plan, with a reason for each group that is left out by now."""
         self.note(planned.faults, now=now)
-        self._note_upkeep(planned.left_out)
+        self.parts.follow(planned)
         if not self._failed:
             return planned.plan
         for gang in planned.snapshot.pending:
@@ -96,23 +95,7 @@ class FaultyGroups:
 
     def notices(self) -> tuple[str, ...]:
         """What an operator should know."""
-        return tuple(
-            f"planning does without {upkeep}, which fails by an unexpected error: {place}"
-            for upkeep, place in self._left_out.items()
-        )
-
-    def _note_upkeep(self, left_out: Mapping[Upkeep, UpkeepFault]) -> None:
-        for upkeep, fault in left_out.items():
-            metrics.UPKEEP_FAULTS.labels(upkeep.value).inc()
-            if self._left_out.get(upkeep) != fault.place:
-                log.error(
-                    "planning failed at an upkeep, and does without it",
-                    extra={"upkeep": upkeep.value, "where": fault.place},
-                    exc_info=fault.__cause__,
-                )
-        for upkeep in self._left_out.keys() - left_out.keys():
-            log.info("an upkeep that planning did without works again", extra={"upkeep": upkeep})
-        self._left_out = {upkeep: fault.place for upkeep, fault in left_out.items()}
+        return tuple(self.parts.notices())
 
     def forget(self) -> None:
         """Other policies count from now on: all groups are planned again."""

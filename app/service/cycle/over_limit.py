@@ -20,11 +20,13 @@ from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
 from app.cache.reserved.revocable import is_under_way, revocable, stands_without
 from app.cache.snapshots.snapshotter import Snapshotter
+from app.core.faults import Upkeep
 from app.core.over_limit import give_back
 from app.core.policy import Policies
 from app.model.plan import Revocable
 from app.service.configuration import Configuration
 from app.service.cycle.cool_down import Why, text
+from app.service.cycle.failing_parts import FailingParts
 from app.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ class GiveBackOverLimit:
     cache: ClusterCache
     configuration: Configuration
     snapshotter: Snapshotter
+    parts: FailingParts
     _looked_by: Policies | None = field(init=False, default=None)
     """The policies of the last look: by others, other limits count."""
 
@@ -45,12 +48,17 @@ class GiveBackOverLimit:
         signals, policies = self.cache.signals, self.configuration.policies
         if signals.overfull or policies is not self._looked_by:
             reserved = list(self.cache.registry.reserved.values())
-            again = bool(reserved) and self._look(reserved, policies, now)
+            again = bool(reserved)
+            with self.parts.doing(Upkeep.OVER_LIMIT):
+                again = again and self._look(reserved, policies, now)
             signals.looked_for_overfull(again=again)
             self._looked_by = policies
 
     def _look(self, reserved: Sequence[Group], policies: Policies, now: float) -> bool:
-        """Give back what must be; returns whether there may soon be more of that."""
+        """Give back what must be; returns whether there may soon be more of that.
+
+        Raises one of the faults of what was left out.
+        """
         decided = give_back(
             self.snapshotter.snapshot(),
             policies,
@@ -63,6 +71,8 @@ class GiveBackOverLimit:
         )
         for each in decided.given_back:
             self._give_back(each)
+        if decided.faults:
+            raise decided.faults[0]
         # A gang being bound has nothing to give, but members beyond its minimum will stand alone.
         return any(
             group.queue in decided.over and is_under_way(group) and not stands_without(group)

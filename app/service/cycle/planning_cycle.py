@@ -14,10 +14,11 @@ The cluster goes on while a cycle plans, and gangs are planned on demand in betw
 then runs in one go.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from app.cache.cluster import ClusterCache
+from app.core.faults import Upkeep
 from app.core.planner import plan_around_faults
 from app.core.policy import Policies
 from app.model.ids import GroupKey
@@ -72,7 +73,8 @@ class PlanningCycle:
             self.pace.put_off()
             return
         started = self.clock()
-        self.expiry.expire(started)
+        with self.input.faulty.parts.doing(Upkeep.EXPIRY):
+            self.expiry.expire(started)
         self.equal_pods.cycle_begins()
         self.over_limit.give_back(started)
         self.torn.give_back()
@@ -101,9 +103,18 @@ class PlanningCycle:
         self.log.last_s = self.clock() - started
         metrics.CYCLE_SECONDS.observe(self.log.last_s)
         changed |= self.cache.signals.groups | refused.note_causes()
-        for tell in self.after:
-            tell(changed)
+        errors = list(self._tell(changed))
         self.leadership.has_planned()
+        if errors:
+            raise ExceptionGroup("not all were told of a cycle", errors)
+
+    def _tell(self, changed: Collection[GroupKey]) -> Iterator[Exception]:
+        """Tell all of them, be it that some fail; yields the errors."""
+        for tell in self.after:
+            try:
+                tell(changed)
+            except Exception as error:
+                yield error
 
     def _is_worthwhile(self) -> bool:
         """Whether planning now may bring what it did not bring last time; takes the signals."""

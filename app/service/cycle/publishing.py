@@ -12,7 +12,8 @@ others go first for a while: it would take the same room from them in every plan
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from app.cache.cluster import ClusterCache
@@ -80,10 +81,15 @@ class Publisher:
         self.set_aside(plan, token.snapshot)
         wanted = self._as_planned(plan, token.snapshot)
         standing = self._confirmed(wanted, token, now)
-        for key in standing.admitted:
-            self.cache.decisions.admit(key, generation=plan.generation)
         generation = plan.generation
-        taken = [p for p in standing.placed if self.take(p, now=now, generation=generation)]
+        for key in standing.admitted:
+            with self._following(key, now):
+                self.cache.decisions.admit(key, generation=generation)
+        taken: list[GangPlacement] = []
+        for each in standing.placed:
+            with self._following(each.gang, now):
+                if self.take(each, now=now, generation=generation):
+                    taken.append(each)
         self.log.stale += len(plan.placed) - len(taken)
         self._count({each.gang for each in wanted.placed} - {each.gang for each in taken}, now)
         dropped = bool(plan.evictions) and not evicts
@@ -106,15 +112,26 @@ class Publisher:
             if not self.asked_victims.may_go(each, now=now):
                 metrics.EVICTION_PLANS.labels(each.action, "asked").inc()
                 continue
-            apart = self.torn.tears(each.preemptor, each.places, planned_on=snapshot.domains)
-            why = APART if apart else unbearable(each, gang, self.cache)
-            if why:
-                log.info("evictions dropped", extra={"group": each.preemptor, "why": why})
-                metrics.EVICTION_PLANS.labels(each.action, "dropped").inc()
-                again = True
-            else:
-                self.evictions.begin(each, gang, now=now, generation=plan.generation)
+            with self._following(each.preemptor, now):
+                apart = self.torn.tears(each.preemptor, each.places, planned_on=snapshot.domains)
+                why = APART if apart else unbearable(each, gang, self.cache)
+                if why:
+                    log.info("evictions dropped", extra={"group": each.preemptor, "why": why})
+                    metrics.EVICTION_PLANS.labels(each.action, "dropped").inc()
+                    again = True
+                else:
+                    self.evictions.begin(each, gang, now=now, generation=plan.generation)
         return again
+
+    @contextmanager
+    def _following(self, key: GroupKey, now: float) -> Iterator[None]:
+        """Inside, an unexpected error leaves that group out of the next plans, and no other."""
+        try:
+            yield
+        except Exception as error:
+            fault = PlanningFault(group=key)
+            fault.__cause__ = error
+            self.faulty.note({key: fault}, now=now)
 
     def _note_refused_room(self, plan: Plan, *, now: float) -> None:
         """Remember since when no eviction helps groups: pods that start later are let settle."""
