@@ -41,6 +41,8 @@ _OF_WAITING = frozenset({"PodGroupPending", "FailedScheduling", UNSCHEDULABLE})
 """Events of a group, its job and its pods that wait; they stay when the wait is over."""
 NOT_CREATED = "FailedCreate"
 """The event of a controller whose pods the API server refuses."""
+EARLIER_PODS = "EarlierPods"
+"""The reason in the status of a job whose pods wait for those of an earlier job of its name."""
 PLACED = "pumice.sh/Placed"
 """The condition in which the extender says on pods behind the gate why they are there."""
 
@@ -131,10 +133,14 @@ def conclude(found: Findings) -> Conclusion:
 def _not_created(found: Findings, reason: str) -> Verdict:
     """Where members are missing as the API server refuses them: the last event that says so.
 
-    A group without any pod is not told to lack members: they are about to be created.
+    A group without any pod is not told to lack members: they are about to be created. So are those
+    that wait for pods of an earlier job.
     """
     if reason not in _MAY_LACK_MEMBERS and (reason or found.pods):
         return None
+    state = (status(found.job).get("state") or {}) if found.job is not None else {}
+    if state.get("reason") == EARLIER_PODS:
+        return EARLIER_PODS, str(state.get("message") or "")
     refused = [event for event in found.events if event.get("reason") == NOT_CREATED]
     return (NOT_CREATED, str(refused[-1].get("message") or "")) if refused else None
 

@@ -64,6 +64,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "PodGroupMissing": "create the PodGroup that the pods name",
     "FailedCreate": "mend what refuses the pods, as the message says: a ResourceQuota, a policy, "
     "a webhook or a field of the pod template; the controllers try again by themselves",
+    "EarlierPods": "wait, Pumice creates the pods when those are gone; kubectl describe pod tells "
+    "what keeps one of them",
     "SchedulingGated": "see that the extender runs and that its /readyz answers: it opens the gate "
     "of pods that have a place, and says of the others why they wait",
 }

@@ -13,7 +13,7 @@ from app.core.texts import describe
 from app.kube import errors
 from app.kube.client import ApiClient
 from app.model.reason import GUARANTEE, Cause, Holder, Never, Refusal, Shortfall
-from app.wire.kinds import QUEUES
+from app.wire.kinds import JOBS, QUEUES
 from tests.cli.stand import Object, Stand, answering, event, group, job, pod, queue
 
 REFUSED = "kube-scheduler refuses pod default/a-work-0: 0/3 nodes are available: pod has unbound "
@@ -176,6 +176,19 @@ def test_pods_that_the_api_server_refuses_are_the_cause_why_they_are_missing(sta
     assert first == f"job default/a is Pending: {why}"
     assert reason == "FailedCreate"
     assert step.startswith("mend what refuses the pods, as the message says")
+
+
+def test_pods_that_wait_for_those_of_an_earlier_job_are_told_of(stand: Stand) -> None:
+    lacking = "group default/a: pods asked 2, present 0"
+    made = waiting(stand, condition("Reserved", "False", "NotEnoughTasks", lacking))
+    why = "2 pods wait to be created until those of an earlier job of this name are gone: a-work-0"
+    state = {"phase": "Pending", "reason": "EarlierPods", "message": why}
+    stand.create(event(made, "FailedCreate", "of another time", type="Warning"))
+    stand.status(JOBS, "a", {"state": state})
+    first, reason, step = lines_of(stand, "a")
+    assert first == f"job default/a is Pending: {why}"
+    assert reason == "EarlierPods"
+    assert step.startswith("wait, Pumice creates the pods when those are gone")
 
 
 def test_room_that_is_kept_for_pods_that_are_refused_is_not_the_answer(stand: Stand) -> None:

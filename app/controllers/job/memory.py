@@ -51,6 +51,8 @@ class Memory:
     refusals: Refusals = field(default_factory=Refusals)
     held_back: int = 0
     """Pods beyond the minimum that its queue could not hold when they were to be made."""
+    waits_for_earlier: bool = False
+    """Whether people were told that pods of an earlier job of its name have to go first."""
     delays: dict[DelayKey, Delay] = field(default_factory=dict)
     """What the pod there shows by itself is left out."""
     _fallen: list[Member] = field(default_factory=list)

@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.controllers.job.deletion import delete_object
 from app.controllers.job.fresh import Fresh
@@ -26,6 +26,14 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _SETTLED: Final[Mapping[str, str]] = MappingProxyType({SETTLED: "true"})
 
 
+class Created(NamedTuple):
+    """Pods as they are there, what failed, and pods of an earlier job that are in the way."""
+
+    pods: Sequence[Object]
+    errors: Sequence[ApiError]
+    in_the_way: Sequence[Key]
+
+
 class PodWriter:
     """Creates, marks and deletes pods, and notes what the API server answers."""
 
@@ -35,10 +43,8 @@ class PodWriter:
         self._clock = clock
         self._busy = asyncio.Semaphore(CONCURRENT_WRITES)
 
-    async def create(
-        self, job: Job, pods: Sequence[Callable[[], Object]]
-    ) -> tuple[list[Object], list[ApiError]]:
-        """Make and create pods, some at a time; those that are there, and what failed.
+    async def create(self, job: Job, pods: Sequence[Callable[[], Object]]) -> Created:
+        """Make and create pods, some at a time.
 
         One that is there already is taken over. After `SLICE_S` no more are begun, but for the
         first few, so that a job whose turn comes late gets on too: the rest are left to the next
@@ -50,8 +56,11 @@ class PodWriter:
             *(self._create(job, pod) for pod in first),
             *(self._create(job, pod, until=until) for pod in rest),
         )
-        made = [outcome for outcome in outcomes if isinstance(outcome, dict)]
-        return made, [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
+        return Created(
+            [outcome for outcome in outcomes if isinstance(outcome, dict)],
+            [outcome for outcome in outcomes if isinstance(outcome, ApiError)],
+            [outcome for outcome in outcomes if isinstance(outcome, Key)],
+        )
 
     async def mark(self, pods: Iterable[Member]) -> list[ApiError]:
         """Put the mark of a deletion of our own on the pods."""
@@ -82,8 +91,8 @@ class PodWriter:
 
     async def _create(
         self, job: Job, make: Callable[[], Object], *, until: float = math.inf
-    ) -> Object | ApiError | None:
-        """The pod, or why there is none; None: its time is over."""
+    ) -> Object | ApiError | Key | None:
+        """The pod, or why there is none: an earlier job's has that key; None: its time is over."""
         async with self._busy:
             if self._clock() > until:
                 return None
@@ -97,15 +106,18 @@ class PodWriter:
         self._fresh.created(made)
         return made
 
-    async def _adopt(self, job: Job, key: Key, error: ApiError) -> Object | ApiError:
-        """The pod there, which is ours if an earlier try made it and got no answer."""
+    async def _adopt(self, job: Job, key: Key, error: ApiError) -> Object | ApiError | Key:
+        """The pod there, which is ours if an earlier try made it and got no answer.
+
+        An earlier job's is gone soon.
+        """
         try:
             there = await self._api.get(PODS, key)
         except ApiError as unknown:
             return unknown
         owner = unstructured.owner_of(there)
         if owner is None or owner.uid != job.uid:
-            return error
+            return key if job.is_left_over(there) else error
         self._fresh.created(there)
         return there
 
@@ -157,6 +169,10 @@ async def _errors_of(requests: Iterable[Awaitable[ApiError | None]]) -> list[Api
 
 def texts_of(errors: Sequence[ApiError]) -> str:
     """The first of the errors' texts, each once, and how many more there are."""
-    texts = sorted({str(error) for error in errors})
+    return first_of(sorted({str(error) for error in errors}), apart="; ")
+
+
+def first_of(texts: Sequence[str], *, apart: str = ", ") -> str:
+    """The first of ``texts``, and how many more there are."""
     more = len(texts) - _TOLD
-    return "; ".join(texts[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    return apart.join(texts[:_TOLD]) + (f"{apart}and {more} more" if more > 0 else "")

@@ -97,6 +97,11 @@ class Reader:
         """Pods that we made and the watch has not shown."""
         return self._fresh[PODS].unseen(job.uid)
 
+    def is_left_over(self, job: Job, pod: str) -> bool:
+        """Whether the pod of that name is one of an earlier job of the name of this one."""
+        there = self._fresh[PODS].get(Key(job.key.namespace, pod))
+        return there is not None and job.is_left_over(there)
+
     def queue(self, name: str) -> Object | None:
         """The queue of that name."""
         return self._stores[QUEUES].get(Key("", name))

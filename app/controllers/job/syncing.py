@@ -23,7 +23,7 @@ from app.controllers.job.job_writer import JobWriter
 from app.controllers.job.members import pinned_node, with_taken
 from app.controllers.job.memory import Memory
 from app.controllers.job.patience import LOOK_S, SOON_S
-from app.controllers.job.pod_writer import PodWriter, texts_of
+from app.controllers.job.pod_writer import PodWriter, first_of, texts_of
 from app.controllers.job.pods import Seat
 from app.controllers.job.prepare import Absent, Preparation, Unlisted, Unready
 from app.controllers.job.reader import Reader, Seen, without
@@ -45,7 +45,13 @@ from app.wire.unstructured import Object
 MOST_PODS: Final = 150_000
 """What Kubernetes is made for, in a whole cluster. More would only fill this process's memory."""
 
+EARLIER: Final = "EarlierPods"
+"""The reason of jobs that wait for pods of an earlier job of their name to go."""
+_EARLIER_S: Final = 3.0
+"""How often it is looked whether these are gone, beside each time that the watch shows it."""
 _FAILED_DELETE: Final = ("FailedDelete", "Error deleting pods")
+_TOLD_BEFORE: Final = frozenset({"FailedCreate", "FailedDelete", EARLIER})
+"""Reasons that have had their event when a sync concludes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class Problem:
     @property
     def told(self) -> bool:
         """Whether the user is to know of it."""
-        return self.after_s is None
+        return self.after_s is None or self.reason == EARLIER
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -178,9 +184,12 @@ class Syncing:
         """Make what is missing; the pods as made, and what was not done."""
         job = seen.job
         missing = sync.missing(job, self.reader.still(job, seen).members)
+        names = {sync.pod_name(job, replica): replica for replica in missing}
+        earlier = {name for name in names if self.reader.is_left_over(job, name)}
+        missing = [replica for name, replica in names.items() if name not in earlier]
         if not missing:
             memory.held_back = 0
-            return (), None
+            return (), await self._wait_for(job, earlier, memory)
         slots = await self._ask_for_slots(job, missing, found)
         due = await self._made_now(seen, missing, slots, memory)
         seats = self._seats(job, due, slots, memory)
@@ -195,9 +204,25 @@ class Syncing:
         group_name = unstructured.name(found)
         evicted_at = memory.evicted_at
         makes = [partial(make, replica, seat) for replica, seat in zip(due, seats, strict=True)]
-        made, errors = await self.pods.create(job, makes)
+        made, errors, in_the_way = await self.pods.create(job, makes)
+        earlier.update(key.name for key in in_the_way)
         problem = await self._problem(job, "FailedCreate", "Error creating pods", errors)
-        return made, problem or _unfinished(len(due) - len(made))
+        waits = await self._wait_for(job, earlier, memory)
+        left = len(due) - len(made) - len(in_the_way)
+        return made, problem or _unfinished(left) or waits
+
+    async def _wait_for(self, job: Job, earlier: Collection[str], memory: Memory) -> Problem | None:
+        """Say that pods of an earlier job of this name have to go first, if there are any."""
+        was_told, memory.waits_for_earlier = memory.waits_for_earlier, bool(earlier)
+        if not earlier:
+            return None
+        text = (
+            f"{len(earlier)} pods wait to be created until those of an earlier job of this name are"
+            f" gone: {first_of(sorted(earlier))}"
+        )
+        if not was_told:
+            await self.events.record(job.item, "Normal", EARLIER, text)
+        return Problem(EARLIER, text, refused=False, after_s=_EARLIER_S)
 
     async def _ask_for_slots(
         self, job: Job, missing: Sequence[Replica], found: Object
@@ -278,7 +303,7 @@ class Syncing:
             why = Why("TooFewSucceeded", text)
         made = status.status(job, counted, phase=phase, now=self.clock(), why=why)
         await self.jobs.write_status(job, made)
-        if problem is not None and problem.reason not in {"FailedCreate", "FailedDelete"}:
+        if problem is not None and problem.reason not in _TOLD_BEFORE:
             await self.events.record(job.item, "Warning", problem.reason, problem.message)
 
     async def _problem(

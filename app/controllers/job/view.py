@@ -12,6 +12,7 @@ from app.core.gangs.stranded import StrandedAction
 from app.kit.durations import parse_duration
 from app.wire import times, unstructured
 from app.wire.errors import DecodeError
+from app.wire.kinds import JOBS
 from app.wire.objects.claims import claim
 from app.wire.unstructured import Key, Object
 
@@ -95,6 +96,14 @@ class Job:
     def uid(self) -> str:
         """The job's UID."""
         return unstructured.uid(self.item)
+
+    def is_left_over(self, pod: Object) -> bool:
+        """Whether the pod is one of an earlier job of this name, which is gone or going."""
+        owner = unstructured.owner_of(pod)
+        if owner is None or owner.uid == self.uid:
+            return False
+        of = owner.api_version, owner.kind, owner.name
+        return of == (JOBS.api_version, JOBS.kind, self.key.name)
 
     @property
     def generation(self) -> int:

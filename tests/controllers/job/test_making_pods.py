@@ -13,11 +13,11 @@ from app.controllers.job.slots import Refusals, Slots
 from app.controllers.ports import ApiError, Failure
 from app.model.pod import SECOND_TRY
 from app.model.reason import LOST_PLACE, TAKEN
-from app.wire.kinds import POD_GROUPS, PODS
-from app.wire.unstructured import Object
+from app.wire.kinds import JOBS, POD_GROUPS, PODS
+from app.wire.unstructured import Key, Object, controlled_by
 from tests.clusters import workloads
 from tests.controllers.fake_api import Request
-from tests.controllers.job.jobs import make_pod, of
+from tests.controllers.job.jobs import make_job, make_pod, of
 from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
 
 _GANG = {"minAvailable": 2, "tasks": [task()]}
@@ -388,6 +388,81 @@ def test_a_pod_of_somebody_else_is_not_taken_over() -> None:
 
     rig = play(scenario)
     assert rig.status()["pending"] == 2
+
+
+def _recreated(rig: Rig) -> None:
+    """The job is deleted and applied again: its pods take a while to go."""
+    pods = rig.api.all(PODS)
+    rig.api.remove(JOBS, Key(NAMESPACE, "job"))
+    for pod in pods:
+        going = {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+        rig.api.put(PODS, {**pod, "metadata": going})
+    rig.submit(_GANG)
+
+
+def test_a_job_that_is_applied_again_waits_for_the_pods_of_the_earlier_one() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        _recreated(rig)
+        await rig.settle()
+        await rig.later(60)
+        text = (
+            "2 pods wait to be created until those of an earlier job of this name are gone:"
+            " job-main-0, job-main-1"
+        )
+        assert rig.status()["state"]["reason"] == "EarlierPods"
+        assert rig.status()["state"]["message"] == text
+        assert rig.events.messages("EarlierPods") == [text]
+        asked = [request for request in rig.api.requests if request.resource == PODS]
+        await rig.later(60)
+        assert [request for request in rig.api.requests if request.resource == PODS] == asked
+        rig.vanish("job-main-1")
+        await rig.settle()
+        assert rig.status()["pending"] == 1
+        rig.vanish("job-main-0")
+        await rig.settle()
+
+    rig = play(scenario)
+    assert rig.status()["pending"] == 2
+    assert "reason" not in rig.status()["state"]
+    assert rig.events.messages("FailedCreate") == []
+    assert len(rig.events.messages("EarlierPods")) == 1
+
+
+def _pod_of(job: str) -> Object:
+    """A pod with the name of one that the job makes, of a job of that name and another UID."""
+    owner = {**controlled_by(make_job({}).item), "name": job, "uid": "earlier"}
+    metadata = {"name": "job-main-0", "namespace": NAMESPACE, "ownerReferences": [owner]}
+    return {"metadata": metadata, "spec": {}}
+
+
+def test_pods_of_an_earlier_job_that_the_watch_does_not_show_are_waited_for_too() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.start()
+        rig.hide(PODS)
+        rig.api.put(PODS, _pod_of("job"))
+        rig.submit(_GANG)
+        await rig.settle()
+        assert rig.status()["state"]["reason"] == "EarlierPods"
+        rig.vanish("job-main-0")
+        await rig.later(4)
+        assert rig.status()["pending"] == 2
+
+    rig = play(scenario)
+    assert rig.events.messages("FailedCreate") == []
+
+
+def test_a_pod_of_a_job_of_another_name_is_no_pod_of_an_earlier_one() -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.api.put(PODS, _pod_of("other"))
+        rig.start()
+        rig.submit(_GANG)
+        await rig.settle()
+        assert rig.status()["state"]["reason"] == "FailedCreate"
+
+    assert play(scenario).events.messages("EarlierPods") == []
 
 
 def test_what_is_refused_for_good_ends_the_job_after_a_while() -> None:

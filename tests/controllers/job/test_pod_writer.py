@@ -50,7 +50,7 @@ async def test_pods_are_made_side_by_side_and_what_takes_too_long_is_left() -> N
     fresh = Fresh(Store(INDEXES[PODS]), clock=virtual_time.clock)
     writer = PodWriter(api, fresh, clock=virtual_time.clock)
     began = virtual_time.clock()
-    made, errors = await writer.create(job, [partial(pod, n) for n in range(_PODS)])
+    made, errors, _ = await writer.create(job, [partial(pod, n) for n in range(_PODS)])
     assert (len(made), errors) == (in_time, [])
     took_s = virtual_time.clock() - began
     assert len(api.all(PODS)) == in_time < _PODS
