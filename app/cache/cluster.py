@@ -256,9 +256,15 @@ class ClusterCache:
         if self.device_claims.set_counted(counted):
             self._look_again()
 
-    def set_device_config(self, config: DeviceConfig) -> None:
-        """Take over what the ConfigMap of the device plugins says."""
-        if self.devices.set_config(config):
+    def set_device_config(self, key: str, config: DeviceConfig | None) -> None:
+        """Take over what the ConfigMap ``key`` of device plugins says; None: it is gone."""
+        if self.devices.set_config(key, config):
+            self._follow_devices()
+            self._look_again()
+
+    def use_device_config(self, key: str) -> None:
+        """Let that ConfigMap of device plugins count, by ``namespace/name``."""
+        if self.devices.use_config(key):
             self._follow_devices()
             self._look_again()
 

@@ -142,6 +142,8 @@ class Informer(Generic[T]):
         self._synced = False
         self._lulled = False
         self._absent = False
+        self._served = False
+        """Whether the API server has listed the kind since it last had none."""
         self._heard_at = clock()
         self._reported: set[str] = set()
 
@@ -211,7 +213,7 @@ class Informer(Generic[T]):
         self._sink(batch)
         self._troubled(None)
         self._version = page.version
-        self._synced = True
+        self._synced = self._served = True
         metrics.INFORMER_SYNCED.labels(self.kind).set(1)
         metrics.INFORMER_LISTS.labels(self.kind).inc()
 
@@ -309,7 +311,9 @@ class Informer(Generic[T]):
     def _recover(self, error: errors.KubeError) -> None:
         if self._stopping.is_set():
             return
-        if self._watched.optional and isinstance(error, errors.NotFound | errors.Forbidden):
+        # A right that is lost does not tell that the objects are gone.
+        gone = errors.NotFound if self._served else errors.NotFound | errors.Forbidden
+        if self._watched.optional and isinstance(error, gone):
             self._go_without(error)
             return
         self._troubled(error)
@@ -333,7 +337,7 @@ class Informer(Generic[T]):
         """There are none, then; the cluster may serve the kind after an upgrade."""
         log.info("informer goes without", extra={"kind": self.kind, "error": error.message})
         self._version = ""
-        self._absent = True
+        self._absent, self._served = True, False
         self._sink([ListStarted(), ListDone("")])
         self._synced = True
         metrics.INFORMER_SYNCED.labels(self.kind).set(1)

@@ -319,6 +319,7 @@ class ExtenderProcess:
         """Let the cache look at nodes as the plugins ask for it."""
         cache, configuration = self._parts.cache, self._parts.configuration
         cache.set_network_labels(configuration.network_labels)
+        cache.use_device_config("/".join(configuration.device_config_map or ()))
         cache.set_device_setting(configuration.devices)
         cache.set_counted_claims(configuration.counted_claims)
         cache.numa.heeded = configuration.heeds_numa

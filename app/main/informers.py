@@ -208,7 +208,8 @@ def device_config(namespace: str, name: str) -> WatchedKind:
     """The ConfigMap of the device plugins."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     fields = f"metadata.name={name}"
-    return WatchedKind("deviceconfigs", path, decode_device_config, fields, optional=True)
+    kind = f"deviceconfigs/{namespace}/{name}"
+    return WatchedKind(kind, path, decode_device_config, fields, optional=True)
 
 
 def chip_health() -> WatchedKind:

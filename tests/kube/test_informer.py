@@ -343,6 +343,23 @@ def test_an_optional_kind_that_is_served_no_longer_is_gone(
         assert sink.wait_for(ListDone(""))[-2:] == [ListStarted(), ListDone("")]
 
 
+def test_an_optional_kind_whose_right_is_lost_is_not_gone(
+    server: ScriptedServer, connection: Connection
+) -> None:
+    lists = [page([item("a", 1)], version=1), failure(403), page([item("b", 7)], version=7)]
+    script(server, lists, [failure(410, "Expired", "too old"), watch()])
+    sink = Collector()
+    restarts = metrics.INFORMER_RESTARTS.labels(KIND, "forbidden")
+    before = restarts._value.get()
+    with informing(connection, sink, optional=True):
+        sink.wait_for(ListDone("7"))
+    assert [each for each in sink.events if isinstance(each, ListDone)] == [
+        ListDone("1"),
+        ListDone("7"),
+    ]
+    assert restarts._value.get() - before == 1
+
+
 def test_an_optional_kind_is_waited_for_while_the_server_fails(
     server: ScriptedServer, connection: Connection
 ) -> None:

@@ -87,6 +87,8 @@ class DeviceUsage:
         self._told: dict[NodeName, tuple[NodeDevices, ...]] = {}
         self._stale: set[NodeName] = set()
         self.config = DEFAULT_DEVICES
+        self._configs: dict[str, DeviceConfig] = {}
+        self._config_map = ""
         self.rules = GpuRules()
         node_usage.moved.append(self._note)
 
@@ -100,8 +102,21 @@ class DeviceUsage:
         self._begin_anew()
         return True
 
-    def set_config(self, config: DeviceConfig) -> bool:
-        """Take over what the ConfigMap of the device plugins says; returns whether it is news."""
+    def set_config(self, key: str, config: DeviceConfig | None) -> bool:
+        """Take over what a ConfigMap of device plugins says; returns whether it is news.
+
+        ``key`` is its ``namespace/name``, None: it is gone.
+        """
+        if config is None:
+            self._configs.pop(key, None)
+        else:
+            self._configs[key] = config
+        return self.use_config(self._config_map)
+
+    def use_config(self, key: str) -> bool:
+        """Let the ConfigMap of that ``namespace/name`` count; returns whether that is news."""
+        self._config_map = key
+        config = self._configs.get(key, DEFAULT_DEVICES)
         if config == self.config:
             return False
         self.config = config

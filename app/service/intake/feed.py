@@ -20,7 +20,6 @@ from typing import Any
 from app.cache.cluster import ClusterCache
 from app.cache.nodes.volumes import VolumeUsage
 from app.kit.listings import Listings, take_out
-from app.model.device_families import DEFAULT_DEVICES
 from app.model.ids import GroupKey, PodUid
 from app.service.activity import Activity
 from app.service.ports import Clock
@@ -188,8 +187,8 @@ def _kinds(cache: ClusterCache, activity: Activity, clock: Clock) -> dict[str, K
         "hypernodes": KindFeed(cache.set_hyper_node, cache.drop_hyper_node, lambda each: each.name),
         "numatopologies": KindFeed(cache.set_numa, cache.numa.drop_topology, lambda n: n.name),
         "deviceconfigs": KindFeed(
-            lambda each: cache.set_device_config(each[1]),
-            lambda _: cache.set_device_config(DEFAULT_DEVICES),
+            lambda each: cache.set_device_config(*each),
+            lambda key: cache.set_device_config(key, None),
             lambda each: each[0],
         ),
         "chiphealth": KindFeed(

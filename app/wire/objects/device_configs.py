@@ -80,13 +80,14 @@ _read: Reader[_ConfigMapJson] = Reader(_ConfigMapJson)
 
 
 def decode_device_config(text: Bytes) -> tuple[str, DeviceConfig]:
-    """The name of the ConfigMap, and what it says; raises `DecodeError`."""
+    """``namespace/name`` of the ConfigMap, and what it says; raises `DecodeError`."""
     json = _read(text)
     at = f"data.{DEVICE_CONFIG_KEY}"
     said = (json.data or {}).get(DEVICE_CONFIG_KEY)
     if said is None:
         raise DecodeError(at, "is missing")
-    return meta.named(json.metadata), device_config(said, at)
+    key = f"{json.metadata.namespace}/{meta.named(json.metadata)}"
+    return key, device_config(said, at)
 
 
 def device_config(text: str, at: str = "") -> DeviceConfig:

@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.json import encode
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Stage
 from app.cache.gangs.views import counts_of
 from app.cache.pods import Pods
+from app.kube.decode import decoder
 from app.model.device_families import DeviceConfig
 from app.model.disruption import DisruptionBudget
 from app.model.ids import GroupKey, NodeName, PodUid, group_key
@@ -26,6 +28,7 @@ from app.model.volumes import CsiDriver, StorageCapacity, VolumeAttachment
 from app.model.workload import GroupPhase, Namespace, PodGroup, PriorityClass, Quota
 from app.service.activity import Activity
 from app.service.intake.feed import MALFORMED_KEPT, Feed
+from app.wire.objects.device_configs import decode_device_config
 from app.wire.objects.npu_cores import ChipHealth
 from tests.builders import make_amounts, make_node, make_pod, make_queue, make_shape
 from tests.device_claims import asks, claim, pool, template
@@ -203,9 +206,9 @@ CASES = (
     ),
     Case(
         "deviceconfigs",
-        ("config", DeviceConfig(hami_core=True)),
-        "config",
-        lambda r: r.cache.devices.config.hami_core,
+        ("kube-system/config", DeviceConfig(hami_core=True)),
+        "kube-system/config",
+        lambda r: is_in_use(r, "kube-system/config"),
     ),
     *(
         Case(kind, value, name, partial(_is_stored, attribute, name))
@@ -244,6 +247,12 @@ CASES = (
         uid="uid-job",
     ),
 )
+
+
+def is_in_use(rig: Rig, config_map: str) -> bool:
+    """Whether that ConfigMap says what the devices are, where it is to count."""
+    rig.cache.use_device_config(config_map)
+    return rig.cache.devices.config.hami_core
 
 
 def every_kind(test: Callable[..., None]) -> Any:
@@ -523,3 +532,34 @@ def test_a_listing_of_one_source_says_nothing_about_the_others(rig: Rig) -> None
     assert set(rig.cache.members) == {"uid-p", "uid-early"}
     rig.relist("pods/volcano")
     assert not rig.cache.members
+
+
+def test_config_maps_of_devices_of_one_name_are_told_apart_by_their_namespaces(rig: Rig) -> None:
+    shares = DeviceConfig(hami_core=True)
+    rig.relist("deviceconfigs/a/config", ("a/config", shares))
+    rig.relist("deviceconfigs/b/config", ("b/config", DeviceConfig()))
+    assert not is_in_use(rig, "b/config")
+    assert is_in_use(rig, "a/config")
+    rig.relist("deviceconfigs/b/config")
+    assert is_in_use(rig, "a/config")
+    assert not is_in_use(rig, "")
+
+
+def test_a_config_map_of_devices_that_is_listed_anew_and_cannot_be_read_counts_as_it_was(
+    rig: Rig,
+) -> None:
+    kind = "deviceconfigs/a/config"
+    decoded = decoder(decode_device_config)
+    head = {"name": "config", "namespace": "a"}
+    good = {"metadata": head, "data": {"device-config.yaml": "vnpus: {hamiVnpuCore: true}"}}
+    rig.relist(kind, *decoded.page(encode({"metadata": {}, "items": [good]})).objects)
+    assert is_in_use(rig, "a/config")
+    bad = {**good, "data": {"device-config.yaml": "vnpus: 7"}}
+    page = decoded.page(encode({"metadata": {}, "items": [bad]}))
+    rig.feed.begin_listing(kind)
+    for each in page.malformed:
+        rig.feed.reject(kind, each.key, each.message, uid=each.uid)
+    rig.feed.end_listing(kind)
+    assert is_in_use(rig, "a/config")
+    [(_, name, _)] = rig.shown()
+    assert name == "a/config"

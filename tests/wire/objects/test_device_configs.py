@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_told_with_its_place(text: str) -> None:
 def test_a_config_map_has_a_name_and_a_text() -> None:
     head = metadata("volcano-vgpu-device-config", namespace="kube-system")
     said = encode({"metadata": head, "data": {"device-config.yaml": NVIDIA}})
-    name, found = decode_device_config(said)
-    assert (name, found) == ("volcano-vgpu-device-config", device_config(NVIDIA))
+    key, found = decode_device_config(said)
+    assert (key, found) == ("kube-system/volcano-vgpu-device-config", device_config(NVIDIA))
     with pytest.raises(DecodeError, match="is missing"):
         decode_device_config(encode({"metadata": head, "data": {}}))
