@@ -227,8 +227,8 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         "The planner, or a plugin of it, failed at this group by an error that it does not expect. "
         "All other groups are planned without it. It is tried again after a second, then each time "
         "after twice as long, ten times at most; then when the group or the configuration changes. "
-        "A plugin that fails before any group is looked at keeps all groups from their places until "
-        "it works, unless it only says what is better; it is tried again in each cycle.",
+        "A plugin that fails before any group is looked at keeps all groups from their places, "
+        "unless it only says what is better; it is tried again in each cycle.",
         PlanningFault(group=GroupKey(_GROUP)).refusal,
     ),
     Cause.NO_DOMAIN: (
