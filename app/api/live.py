@@ -29,7 +29,7 @@ _GONE: Final = (401, 403)
 
 def too_many(error: TooManyViewers) -> BadRequest:
     """The refusal of one reader too many."""
-    return BadRequest(str(error), status=429 if error.of_account else 503)
+    return BadRequest(str(error), status=429 if error.of_tenant else 503)
 
 
 async def pieces(texts: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -9,10 +9,12 @@ from app.api.live import BEAT_S
 from app.service.telling.view.audience import Audience
 from app.service.telling.view.views import (
     AUDIENCES,
+    AUDIENCES_OF_NAMESPACE,
     EVERY_S,
     FOR_OPERATORS,
     VIEWERS,
     VIEWERS_OF_ACCOUNT,
+    VIEWERS_OF_NAMESPACE,
 )
 from tests.api.stand import stand
 from tests.api.test_access import AWAY, SECRET, FakeReviews, asked_by
@@ -55,6 +57,56 @@ async def test_a_whole_that_is_not_taken_counts_as_a_reader() -> None:
         for each in readers:
             await each.end()
         assert not at.views._viewers
+
+
+def tenants(count: int, *, home: str = "", namespace: str = "default") -> FakeReviews:
+    """So many accounts may read the namespace: service accounts of ``home``, or people."""
+    reviews = FakeReviews()
+    for number in range(count):
+        name = f"system:serviceaccount:{home}:a{number}" if home else f"person-{number}"
+        reviews.owners[f"token-{number}"] = Account(name)
+        reviews.rights.add((name, Right("decisions", namespace)))
+    return reviews
+
+
+@pytest.mark.parametrize(
+    ("home", "most", "why"),
+    [
+        ("default", VIEWERS_OF_ACCOUNT, "readers of system:serviceaccount:default:* follow the"),
+        ("", VIEWERS_OF_NAMESPACE, "readers follow namespace default already"),
+    ],
+    ids=["service accounts", "people"],
+)
+async def test_a_tenant_of_many_accounts_leaves_places_to_others(
+    home: str, most: int, why: str
+) -> None:
+    async with asked_by("olgas", reviews=tenants(most + 1, home=home), address=AWAY) as at:
+        readers = [
+            Reader(at, "/view/stream", "namespace=default", f"token-{number}", AWAY)
+            for number in range(most + 1)
+        ]
+        for each in readers:
+            each.begin()
+            await settle()
+        assert [each.status for each in readers] == [200] * most + [429]
+        assert why in readers[-1].text.decode()
+        async with reading(at, token="olgas", address=AWAY) as operator:
+            assert operator.status == 200
+        for each in readers:
+            await each.end()
+        assert not at.views._viewers
+        assert not at.views._told_of
+
+
+async def test_a_tenant_cannot_take_all_views_of_different_rights() -> None:
+    reviews = FakeReviews()
+    spaces = [f"n{number}" for number in range(AUDIENCES_OF_NAMESPACE + 1)]
+    reviews.rights |= {("tom", Right("decisions", each)) for each in spaces}
+    async with asked_by("toms", reviews=reviews, address=AWAY) as at:
+        told = [await at.get(f"/view?namespace=default,{each}") for each in spaces]
+        assert [each.status_code for each in told] == [200] * AUDIENCES_OF_NAMESPACE + [429]
+        assert told[-1].text.endswith("tell of namespace default already\n")
+        assert (await at.get(f"/view?namespace={spaces[0]}")).status_code == 200
 
 
 async def test_tenants_leave_places_to_operators() -> None:

@@ -5,8 +5,9 @@ planner cannot tell it apart and the cache does not change.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from app.cache.gangs.gang_views import GangViews
 from app.cache.gangs.groups import Group
@@ -22,6 +23,9 @@ from app.model.pod import TERMINAL, Pod
 from app.model.resources import ResourceAxis, Vector
 from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import PodGroup
+
+_PIECE: Final = 16
+"""Pods that are added between two steps: a third of a millisecond."""
 
 
 class UnknownResource(ValueError):
@@ -62,10 +66,11 @@ def imagine(
     pods: Iterable[Pod],
     templates: Mapping[str, Template],
     vector: ToVector,
-) -> Imagined:
+) -> Generator[None, None, Imagined]:
     """The group of ``pod_group`` (None: of the one single pod) with ``pods`` that wait.
 
-    Raises `UnknownResource`.
+    It is made in steps, between which the cluster may change: nothing of that is looked at but the
+    queue that its namespace names. Raises `UnknownResource`.
     """
     waiting = list(pods)
     key = pod_group.key if pod_group is not None else waiting[0].group
@@ -76,8 +81,10 @@ def imagine(
     if pod_group is not None:
         group.phase = pod_group.phase
         vector(pod_group.min_resources or ())
-    for pod in waiting:
+    for number, pod in enumerate(waiting, 1):
         group.add(Member(pod, key, task_of(pod, vector)))
+        if number % _PIECE == 0:
+            yield
     return Imagined(group, gang_view(group, vector=vector, classes=registry.classes))
 
 

@@ -63,7 +63,8 @@ class Answer:
     """What a cycle would do now, ``before`` the change and ``after`` it.
 
     ``asked`` are the groups that the question brings, ``displaced`` those that lose pods with the
-    nodes that are gone; ``groups`` has all of them as they would be.
+    nodes that are gone; ``groups`` has all of them as they would be. ``otherwise`` is the cluster
+    that was asked about.
     """
 
     before: Simulated
@@ -71,6 +72,7 @@ class Answer:
     asked: tuple[GroupKey, ...]
     displaced: tuple[GroupKey, ...]
     groups: Mapping[GroupKey, Group]
+    otherwise: "Otherwise"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,11 +107,11 @@ class Simulations:
     async def fate_of(self, group: NewGroup) -> Fate:
         """What would become of a group that came now. Raises `UnknownResource` and `TooMany`."""
         async with self.turn():
-            now, vector = self.clock(), on_axis(self.cache.node_usage.axis)
-            asked = _imagined(self.cache, group, vector)
-            token = self.input.token(now, imagined=[asked])
+            asked = await self._imagined([group])
+            now = self.clock()
+            token = self.input.token(now, imagined=asked)
             found = await self.drive(simulate_steps(token.snapshot, token.policies, now=now))
-            return found.fates[asked.view.key]
+            return found.fates[asked[0].view.key]
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Wait for the questions before, and have the planner alone; raises `TooMany`."""
@@ -120,8 +122,7 @@ class Simulations:
 
         Raises `UnknownResource`, and `UnknownNode` for a node that is not there.
         """
-        now = self.clock()
-        otherwise = self.otherwise(question, now=now)
+        otherwise, now = await self.otherwise(question), self.clock()
         token = self.input.token(now, running=evicting(otherwise.policies))
         before = simulate_steps(token.snapshot, token.policies, now=now)
         after = simulate_steps(
@@ -134,16 +135,24 @@ class Simulations:
             tuple(each.view.key for each in otherwise.asked),
             tuple(each.view.key for each in otherwise.displaced),
             {each.view.key: each.group for each in imagined},
+            otherwise,
         )
 
-    def otherwise(self, question: Question, *, now: float, running: bool = False) -> Otherwise:
-        """The cluster that is asked about; ``running``: it tells what runs in any case.
+    async def otherwise(
+        self, question: Question, *, running: bool = False, before: Otherwise | None = None
+    ) -> Otherwise:
+        """The cluster that is asked about, as it is when this returns.
 
-        Raises as :meth:`answer` does.
+        ``running``: it tells what runs in any case. ``before`` is what the same question came to,
+        of which the groups that are asked about stay the same. Raises as :meth:`answer` does.
         """
-        policies = question.policies or self.configuration.policies
+        axis = self.cache.node_usage.axis
+        if before is not None and before.snapshot.axis is axis:
+            asked = before.asked
+        else:
+            asked = await self._imagined(question.groups)
+        now, policies = self.clock(), question.policies or self.configuration.policies
         vector = on_axis(self.cache.node_usage.axis)
-        asked = [_imagined(self.cache, each, vector) for each in question.groups]
         displaced = self._displaced(question.gone, vector)
         for queue in question.queues.values():
             for limits in (queue.capability, queue.deserved, queue.guarantee):
@@ -157,6 +166,14 @@ class Simulations:
     async def drive(self, steps: Generator[None, None, T]) -> T:
         """Run the steps to their end, giving the loop a turn after each slice of time."""
         return await in_slices(steps, clock=self.clock, slice_s=self.limits.slice_s)
+
+    async def _imagined(self, groups: Sequence[NewGroup]) -> Sequence[Imagined]:
+        """The groups as they would be, on the axis of now; what is large takes a while."""
+        while True:
+            axis = self.cache.node_usage.axis
+            found = [await self.drive(_imagine(self.cache, each, on_axis(axis))) for each in groups]
+            if self.cache.node_usage.axis is axis:
+                return found
 
     def _displaced(self, gone: frozenset[NodeName], vector: ToVector) -> list[Imagined]:
         cache = self.cache
@@ -175,7 +192,9 @@ class Simulations:
         return [without_nodes(cache.registry, each, gone, vector=vector) for each in groups]
 
 
-def _imagined(cache: ClusterCache, new: NewGroup, vector: ToVector) -> Imagined:
+def _imagine(
+    cache: ClusterCache, new: NewGroup, vector: ToVector
+) -> Generator[None, None, Imagined]:
     return imagine(
         cache.registry,
         pod_group=new.pod_group,

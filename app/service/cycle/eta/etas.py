@@ -106,15 +106,15 @@ class Etas:
                 for key in (*answer.asked, *answer.displaced)
                 if key in fates and fates[key].outcome is Outcome.WAITS
             ]
-            return answer, await self._foretell(question, wanted) if wanted else {}
+            return answer, await self._foretell(question, answer, wanted) if wanted else {}
 
     async def _foretell(
-        self, question: Question, wanted: Collection[GroupKey]
+        self, question: Question, answer: Answer, wanted: Collection[GroupKey]
     ) -> dict[GroupKey, EtaAnswer]:
         """The ETAs of groups in the cluster of the question; no later answer is compared."""
         known = await self._expected()
+        other = await self.simulations.otherwise(question, running=True, before=answer.otherwise)
         now = self.simulations.clock()
-        other = self.simulations.otherwise(question, now=now, running=True)
         asked = {each.group.key: self.run_times.known(each.group) for each in other.asked}
         expected = replace(known, run_times={**known.run_times, **asked})
         cluster = without_pods_of_nodes(changed(other.snapshot, other.change), question.gone)

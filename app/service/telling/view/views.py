@@ -28,18 +28,24 @@ KEPT_S: Final = 30.0
 VIEWERS: Final = 200
 """Readers that follow the view at a time, in all and those of one account."""
 VIEWERS_OF_ACCOUNT: Final = 40
+"""All service accounts of a namespace, which its owner makes at will, count as one."""
+VIEWERS_OF_NAMESPACE: Final = 80
+"""Readers that are told of the same namespace, whosever they are; operators are told of all."""
 FOR_OPERATORS: Final = 20
 """Places among these that only readers may take that are told everything."""
 AUDIENCES: Final = 200
-"""Views of different rights that are kept at a time."""
+"""Views of different rights that are kept at a time, and those that tell of one namespace."""
+AUDIENCES_OF_NAMESPACE: Final = 50
+
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class TooManyViewers(RuntimeError):
-    """One more reader is not served; ``of_account``: as this account has too many."""
+    """One more reader is not served; ``of_tenant``: as this account or namespace has too many."""
 
-    def __init__(self, text: str, *, of_account: bool) -> None:
+    def __init__(self, text: str, *, of_tenant: bool) -> None:
         super().__init__(text)
-        self.of_account = of_account
+        self.of_tenant = of_tenant
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +62,7 @@ class Views:
     _generation: int = 0
     _audiences: dict[Readers, Audience] = field(default_factory=dict)
     _viewers: Counter[str] = field(default_factory=Counter)
+    _told_of: Counter[str] = field(default_factory=Counter)
     _look: Shared[None] = field(init=False)
     _letting_go: asyncio.TimerHandle | None = None
 
@@ -79,7 +86,12 @@ class Views:
     def _begun(self, readers: Readers) -> Audience:
         if len(self._audiences) >= AUDIENCES and readers is not None:
             why = f"{AUDIENCES} views of different rights are read already; ask again later"
-            raise TooManyViewers(why, of_account=False)
+            raise TooManyViewers(why, of_tenant=False)
+        for namespace in sorted(readers or ()):
+            told = sum(each is not None and namespace in each for each in self._audiences)
+            if told >= AUDIENCES_OF_NAMESPACE:
+                why = f"{told} views of different rights tell of namespace {namespace} already"
+                raise TooManyViewers(why, of_tenant=True)
         found = self._audiences[readers] = Audience(readers)
         self._let_go_later()
         return found
@@ -92,18 +104,27 @@ class Views:
     def opened(self, user: str, readers: Readers) -> Iterator[None]:
         """A reader that follows a view for as long as this lasts; raises `TooManyViewers`."""
         most = VIEWERS if readers is None else VIEWERS - FOR_OPERATORS
+        owner = user if readers is None else _owner_of(user)
         if self._viewers.total() >= most:
-            raise TooManyViewers(f"{most} readers follow the view already", of_account=False)
-        if self._viewers[user] >= VIEWERS_OF_ACCOUNT:
-            why = f"{VIEWERS_OF_ACCOUNT} readers of {user} follow the view already"
-            raise TooManyViewers(why, of_account=True)
-        self._viewers[user] += 1
+            raise TooManyViewers(f"{most} readers follow the view already", of_tenant=False)
+        if self._viewers[owner] >= VIEWERS_OF_ACCOUNT:
+            why = f"{VIEWERS_OF_ACCOUNT} readers of {owner} follow the view already"
+            raise TooManyViewers(why, of_tenant=True)
+        for namespace in sorted(readers or ()):
+            if self._told_of[namespace] >= VIEWERS_OF_NAMESPACE:
+                why = f"{VIEWERS_OF_NAMESPACE} readers follow namespace {namespace} already"
+                raise TooManyViewers(why, of_tenant=True)
+        counted = ((self._viewers, (owner,)), (self._told_of, readers or ()))
+        for counter, keys in counted:
+            counter.update(keys)
         try:
             yield
         finally:
-            self._viewers[user] -= 1
-            if not self._viewers[user]:
-                del self._viewers[user]
+            for counter, keys in counted:
+                counter.subtract(keys)
+                for key in keys:
+                    if not counter[key]:
+                        del counter[key]
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -153,3 +174,9 @@ class Views:
         if self._state is not None:
             self._state.close()
             self._state = None
+
+
+def _owner_of(user: str) -> str:
+    """The account, or the service accounts of the same namespace together."""
+    home, apart, _ = user.removeprefix(_SERVICE_ACCOUNT).partition(":")
+    return f"{_SERVICE_ACCOUNT}{home}:*" if apart and user.startswith(_SERVICE_ACCOUNT) else user
