@@ -14,6 +14,11 @@ class Shared(Generic[V]):
         self._ask = ask
         self._task: asyncio.Task[V] | None = None
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether callers wait for an answer, or it is worked on."""
+        return self._task is not None
+
     async def get(self) -> V:
         """The answer, or what ``ask`` raises. A caller that hangs up ends its own waiting only."""
         task = self._task

@@ -1,5 +1,6 @@
 """The whole state for readers: once, and live as what changed."""
 
+import asyncio
 import gzip
 import json
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from app.model.ids import GroupKey
 from app.model.lease import Lease
 from app.service.activity import Activity
 from app.service.cycle.eta.etas import EtaAnswer, Etas
+from app.service.cycle.slices import in_slices
+from app.service.telling.view import views as views_module
 from app.service.telling.view.audience import DELTAS
 from app.service.telling.view.expected import EVERY_S as FORECAST_EVERY_S
 from app.service.telling.view.rows import Whole
@@ -237,6 +240,30 @@ async def test_nothing_is_followed_without_readers() -> None:
         await advance(KEPT_S * 2 + 1)
         assert at.views.is_at_rest
     assert (len(rig.planning.cycle.after), len(rig.cache.node_usage.moved)) == followers
+
+
+async def test_a_look_that_takes_longer_than_a_view_is_kept_reaches_its_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = 0
+
+    async def slow(steps: Any, **given: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        await asyncio.sleep(2 * KEPT_S)
+        return await in_slices(steps, **given)
+
+    monkeypatch.setattr(views_module, "in_slices", slow)
+    rig = Rig()
+    rig.node("n1", cpu=4_000)
+    await rig.cycle()
+    async with stand(rig) as at:
+        asked = [asyncio.ensure_future(at.get("/view")) for _ in range(2)]
+        await advance(6 * KEPT_S)
+        assert [(await each).status_code for each in asked] == [200, 200]
+        assert looks == 2  # the state, and what these readers see of it
+        await advance(KEPT_S * 2 + 1)
+        assert at.views.is_at_rest
 
 
 async def test_a_reader_that_takes_nothing_gets_the_whole_when_it_comes_back() -> None:

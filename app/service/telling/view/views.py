@@ -159,6 +159,9 @@ class Views:
 
     def _let_go(self) -> None:
         self._letting_go = None
+        if self._look.is_asked:  # by readers that wait, however long it takes
+            self._let_go_later()
+            return
         old = self.sources.clock() - KEPT_S
         for readers, each in list(self._audiences.items()):
             if each.used_at <= old:
