@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Protocol
 
 from app.controllers.ports import ApiError
@@ -74,7 +75,12 @@ class Runtime:
         self._stores = stores
         self._controllers = dict(controllers)
         self._queues = {
-            controller: WorkQueue(controller.reconcile, backoff=backoff, failed=_failed(controller))
+            controller: WorkQueue(
+                controller.reconcile,
+                backoff=backoff,
+                failed=_failed(controller),
+                lane_of=attrgetter("namespace"),
+            )
             for controller in controllers
         }
         self._working = False

@@ -2,11 +2,12 @@
 
 The guarantees are client-go's: a key added many times before a worker takes it is worked on once; a
 key added while it is being worked on is worked on again afterwards, never at the same time; a key
-that failed comes back after a pause that doubles.
+that failed comes back after a pause that doubles. Besides, each lane of keys (the namespace that
+they are of) has its turn: one with ten thousand keys holds none of the others up.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -38,6 +39,44 @@ class Backoff:
 K = TypeVar("K", bound=Hashable)
 
 
+class _Lanes(Generic[K]):
+    """Keys in the order in which they came, in lanes.
+
+    The lanes take turns, a key each.
+    """
+
+    def __init__(self, lane_of: Callable[[K], Hashable]) -> None:
+        self._lane_of = lane_of
+        self._lanes: OrderedDict[Hashable, deque[K]] = OrderedDict()
+        self._keys: set[K] = set()
+
+    def add(self, key: K) -> bool:
+        """Put ``key`` at the end of its lane; returns False if it waits already."""
+        if key in self._keys:
+            return False
+        self._keys.add(key)
+        self._lanes.setdefault(self._lane_of(key), deque()).append(key)
+        return True
+
+    def take(self) -> K:
+        """Take out the first key of the lane whose turn it is; there must be one."""
+        lane, keys = next(iter(self._lanes.items()))
+        key = keys.popleft()
+        self._keys.discard(key)
+        if keys:
+            self._lanes.move_to_end(lane)
+        else:
+            del self._lanes[lane]
+        return key
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+def _one_lane(_key: Hashable) -> Hashable:
+    return None
+
+
 class WorkQueue(Generic[K]):
     """Keys waiting for ``work``; run :meth:`run` in a task with as many workers as wanted."""
 
@@ -47,11 +86,13 @@ class WorkQueue(Generic[K]):
         *,
         backoff: Backoff | None = None,
         failed: Callable[[K, Exception], None],
+        lane_of: Callable[[K], Hashable] = _one_lane,
     ) -> None:
+        """``lane_of`` tells the lane of a key, when it is added; the lanes take turns."""
         self._work = work
         self._failed = failed
         self._backoff = backoff or Backoff()
-        self._queue: OrderedDict[K, None] = OrderedDict()
+        self._queue = _Lanes(lane_of)
         self._processing: set[K] = set()
         self._dirty: set[K] = set()
         self._failures: dict[K, int] = {}
@@ -64,8 +105,7 @@ class WorkQueue(Generic[K]):
         """Ask for ``key`` to be worked on."""
         if key in self._processing:
             self._dirty.add(key)
-        elif key not in self._queue:
-            self._queue[key] = None
+        elif self._queue.add(key):
             self._idle.clear()
             self._ready.release()
 
@@ -105,7 +145,7 @@ class WorkQueue(Generic[K]):
     async def _worker(self) -> None:
         while True:
             await self._ready.acquire()
-            key, _ = self._queue.popitem(last=False)
+            key = self._queue.take()
             self._processing.add(key)
             try:
                 await self._attempt(key)

@@ -37,3 +37,8 @@ def group_key(namespace: str, name: str) -> GroupKey:
 def solo_key(namespace: str, uid: PodUid) -> GroupKey:
     """Key of the group of one that a pod without a PodGroup forms."""
     return GroupKey(f"{namespace}/pod:{uid}")
+
+
+def namespace_of(key: GroupKey) -> str:
+    """The namespace of the group and its pods."""
+    return key.partition("/")[0]

@@ -62,6 +62,18 @@ def play(*controllers: Recorder, workers: int = 1, act: Callable[[Runtime], None
     virtual_time.run(whole())
 
 
+def test_thousands_of_keys_of_one_namespace_hold_up_no_key_of_another() -> None:
+    recorder = Recorder()
+
+    def act(runtime: Runtime) -> None:
+        for number in range(50):
+            runtime.put(PODS, item(PODS, f"p{number}"))
+        runtime.put(PODS, item(PODS, "q", namespace="other"))
+
+    play(recorder, act=act)
+    assert [name for _, name in recorder.done].index("q") == 1
+
+
 def test_controllers_hear_of_their_kinds_only() -> None:
     first, second = Recorder("a"), Recorder("b")
     second.kinds = (JOBS,)

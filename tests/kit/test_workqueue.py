@@ -16,7 +16,13 @@ Work = Callable[[str], Awaitable[None]]
 class Bench:
     """A queue with running workers; notes what was worked on when."""
 
-    def __init__(self, work: Work | None = None, *, workers: int = 2) -> None:
+    def __init__(
+        self,
+        work: Work | None = None,
+        *,
+        workers: int = 2,
+        lane_of: Callable[[str], object] = lambda _key: None,
+    ) -> None:
         self.done: list[tuple[str, float]] = []
         self.failures: list[tuple[str, str]] = []
         self._work = work
@@ -24,6 +30,7 @@ class Bench:
             self.attempt,
             backoff=Backoff(base_s=0.1, max_s=1.0),
             failed=lambda key, error: self.failures.append((key, str(error))),
+            lane_of=lane_of,
         )
         self.task = asyncio.create_task(self.queue.run(workers))
 
@@ -220,4 +227,33 @@ async def test_no_key_is_lost_and_none_is_worked_on_twice_at_a_time(
     for key, at in last.items():
         assert bench.times(key)[-1] >= round(at, 3)
     assert len(bench.queue) == 0
+
+
+async def test_lanes_take_turns_and_each_keeps_its_order() -> None:
+    bench = Bench(workers=1, lane_of=lambda key: key[0])
+    for key in ("a1", "a2", "a3", "b1", "c1", "b2"):
+        bench.queue.add(key)
+    await settle()
+    assert [key for key, _ in bench.done] == ["a1", "b1", "c1", "a2", "b2", "a3"]
+    await bench.close()
+
+
+async def test_a_key_of_a_lane_with_thousands_holds_no_other_lane_up() -> None:
+    bench = Bench(workers=1, lane_of=lambda key: key[0])
+    for number in range(10_000):
+        bench.queue.add(f"a{number}")
+    bench.queue.add("b")
+    assert len(bench.queue) == 10_001
+    await settle()
+    assert [key for key, _ in bench.done].index("b") == 1
+    await bench.close()
+
+
+async def test_a_key_waits_once_whatever_lane_it_would_be_in_by_now() -> None:
+    lanes = iter("ab")
+    bench = Bench(workers=1, lane_of=lambda _key: next(lanes))
+    bench.queue.add("key")
+    bench.queue.add("key")
+    await settle()
+    assert [key for key, _ in bench.done] == ["key"]
     await bench.close()

@@ -19,7 +19,7 @@ from app.cache.gangs.members import (
 )
 from app.cache.gangs.slots import SlotIndex
 from app.cache.gangs.story import Steps
-from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName
+from app.model.ids import DEFAULT_QUEUE, NO_QUEUE, GroupKey, PodUid, QueueName, namespace_of
 from app.model.job import QUEUE_NAME, Template
 from app.model.parts import (
     Part,
@@ -155,7 +155,7 @@ class Group:
     @property
     def namespace(self) -> str:
         """The namespace of the PodGroup and its pods."""
-        return self.key.partition("/")[0]
+        return namespace_of(self.key)
 
     @property
     def empty(self) -> bool:

@@ -17,6 +17,7 @@ A member's room is charged from *planned* on and until it is done; a change of s
 node changes no sum.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -25,7 +26,7 @@ from app.cache.gangs.story import Steps
 from app.model.amounts import Amounts
 from app.model.exchange import ANY_EQUAL, Exchange
 from app.model.gang import Task
-from app.model.ids import NO_NODE, GroupKey, NodeName
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid
 from app.model.parts import NO_SUB_GROUP, Part, SubGroup
 from app.model.pod import TERMINAL, Pod, TaskStatus
 from app.model.shape import PodShape
@@ -276,6 +277,16 @@ def may_change(one: Member, other: Member) -> bool:
         and one.planned
         and other.planned
     )
+
+
+def namespaces_in(members: Mapping[PodUid, Member]) -> Callable[[PodUid], str]:
+    """Tells the namespace of each member; empty of a pod that is none."""
+
+    def namespace_of(uid: PodUid) -> str:
+        member = members.get(uid)
+        return "" if member is None else member.pod.namespace
+
+    return namespace_of
 
 
 def decides_like(old: Pod, new: Pod) -> bool:

@@ -23,9 +23,9 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
 
 from app.cache.cluster import ClusterCache
-from app.cache.gangs.members import Member, Stage
+from app.cache.gangs.members import Member, Stage, namespaces_in
 from app.kit.workqueue import Again, WorkQueue
-from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName
+from app.model.ids import NO_NODE, GroupKey, NodeName, PodUid, QueueName, namespace_of
 from app.model.plan import GangPlacement
 from app.service.effects.affinity_followers import AffinityFollowers
 from app.service.effects.corrections import Corrections
@@ -74,8 +74,12 @@ class Actuator:
         self._following = AffinityFollowers(cache, tell=self._tell_soon, failed=log_failure)
         self._told: dict[PodUid, float] = {}
         self._next_look = 0.0
-        self._pod_work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=log_failure)
-        self._group_work: WorkQueue[GroupKey] = WorkQueue(status.write_group, failed=log_failure)
+        self._pod_work: WorkQueue[PodUid] = WorkQueue(
+            self._tell, failed=log_failure, lane_of=namespaces_in(cache.members)
+        )
+        self._group_work: WorkQueue[GroupKey] = WorkQueue(
+            status.write_group, failed=log_failure, lane_of=namespace_of
+        )
         self._queue_work: WorkQueue[QueueName] = WorkQueue(status.write_queue, failed=log_failure)
 
     async def run(self) -> None:

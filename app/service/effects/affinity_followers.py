@@ -12,7 +12,7 @@ from typing import Final
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.members import Member, Stage
 from app.kit.workqueue import WorkQueue
-from app.model.ids import GroupKey
+from app.model.ids import GroupKey, namespace_of
 from app.service.telling.affinity_followers import follows, must_follow
 
 _GATHER_S: Final = 0.02
@@ -39,7 +39,7 @@ class AffinityFollowers:
         self._tell = tell
         self._incomplete: set[GroupKey] = set()
         """Groups with members whose turn it was not."""
-        self._work: WorkQueue[GroupKey] = WorkQueue(self._look, failed=failed)
+        self._work: WorkQueue[GroupKey] = WorkQueue(self._look, failed=failed, lane_of=namespace_of)
 
     def __len__(self) -> int:
         """Groups with members whose turn has not come."""

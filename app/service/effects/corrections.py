@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from itertools import islice
 
 from app.cache.cluster import ClusterCache
+from app.cache.gangs.members import namespaces_in
 from app.kit.workqueue import WorkQueue
 from app.model.ids import PodUid
 from app.service.calls.filtering import Filtering
@@ -39,7 +40,9 @@ class Corrections:
         self._pods = pods
         self._clock = clock
         self._since: dict[PodUid, float] = {}
-        self._work: WorkQueue[PodUid] = WorkQueue(self._wake, failed=failed)
+        self._work: WorkQueue[PodUid] = WorkQueue(
+            self._wake, failed=failed, lane_of=namespaces_in(cache.members)
+        )
 
     async def run(self, workers: int) -> None:
         """Work for ever; cancel to stop."""

@@ -17,7 +17,7 @@ for which it evicts no pod (:mod:`app.service.calls.preemption`).
 from collections.abc import Callable, Hashable, Iterator
 
 from app.cache.cluster import ClusterCache
-from app.cache.gangs.members import Member, Stage
+from app.cache.gangs.members import Member, Stage, namespaces_in
 from app.kit.workqueue import WorkQueue
 from app.model.ids import NodeName, PodUid
 from app.service.effects.failed_writes import again_unless_gone
@@ -40,7 +40,9 @@ class Nominations:
         self._cache = cache
         self._pods = pods
         self._stale_since: dict[PodUid, float] = {}
-        self._work: WorkQueue[PodUid] = WorkQueue(self._clear, failed=failed)
+        self._work: WorkQueue[PodUid] = WorkQueue(
+            self._clear, failed=failed, lane_of=namespaces_in(cache.members)
+        )
 
     async def run(self, workers: int) -> None:
         """Work for ever; cancel to stop."""

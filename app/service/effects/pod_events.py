@@ -56,13 +56,14 @@ class PodEvents:
         events: EventSink,
         clock: Clock,
         failed: Callable[[Hashable, Exception], None],
+        namespace_of: Callable[[PodUid], str],
     ) -> None:
         self._reasons = reasons
         self._wording = wording
         self._events = events
         self._clock = clock
         self._told: dict[PodUid, _Told] = {}
-        self._work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=failed)
+        self._work: WorkQueue[PodUid] = WorkQueue(self._tell, failed=failed, lane_of=namespace_of)
 
     async def run(self) -> None:
         """Work for ever; cancel to stop."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
-from app.cache.gangs.members import Member, Stage
+from app.cache.gangs.members import Member, Stage, namespaces_in
 from app.kit.workqueue import Again, WorkQueue
 from app.model.ids import GroupKey, PodUid
 from app.model.pod import PLACED_CONDITION, Pod
@@ -74,9 +74,16 @@ class PodReasons:
         self._said: dict[PodUid, Said] = {}
         self._followed: set[PodUid] = set()
         """Pods whose condition is looked at again."""
-        self._work: WorkQueue[PodUid] = WorkQueue(self._follow, failed=failed)
+        self._work: WorkQueue[PodUid] = WorkQueue(
+            self._follow, failed=failed, lane_of=namespaces_in(cache.members)
+        )
         self._events = PodEvents(
-            self._reason_on, wording=reasons.wording, events=events, clock=clock, failed=failed
+            self._reason_on,
+            wording=reasons.wording,
+            events=events,
+            clock=clock,
+            failed=failed,
+            namespace_of=namespaces_in(cache.members),
         )
 
     async def run(self, workers: int) -> None:

@@ -8,7 +8,7 @@ reason from now on.
 from collections.abc import Callable, Collection, Hashable
 
 from app.cache.cluster import ClusterCache
-from app.cache.gangs.members import Stage
+from app.cache.gangs.members import Stage, namespaces_in
 from app.kit.workqueue import WorkQueue
 from app.model.ids import GroupKey, PodUid
 from app.model.pod import PLACED_CONDITION
@@ -39,7 +39,9 @@ class QueueAllocationGates:
         self._pods = pods
         self._reasons = reasons
         self._gates = gates
-        self._work: WorkQueue[PodUid] = WorkQueue(self._open, failed=failed)
+        self._work: WorkQueue[PodUid] = WorkQueue(
+            self._open, failed=failed, lane_of=namespaces_in(cache.members)
+        )
 
     async def run(self, workers: int) -> None:
         """Work for ever; cancel to stop."""

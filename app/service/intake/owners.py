@@ -38,7 +38,7 @@ class Owners:
         self._clock = clock
         self._settled = settled
         self._asked: dict[str, float] = {}
-        self._work: WorkQueue[str] = WorkQueue(self._ask, failed=failed)
+        self._work: WorkQueue[str] = WorkQueue(self._ask, failed=failed, lane_of=self._namespace_of)
 
     async def run(self, workers: int) -> None:
         """Work for ever; cancel to stop."""
@@ -52,6 +52,10 @@ class Owners:
             if now - self._asked.get(uid, float("-inf")) >= AGAIN_AFTER_S:
                 self._asked[uid] = now
                 self._work.add(uid)
+
+    def _namespace_of(self, uid: str) -> str:
+        pod = next(iter(self._cache.pods.awaited.by_owner.get(uid, {}).values()), None)
+        return "" if pod is None else pod.namespace
 
     async def _ask(self, uid: str) -> None:
         pod = next(iter(self._cache.pods.awaited.by_owner.get(uid, {}).values()), None)

@@ -108,6 +108,7 @@ async def test_it_is_told_again_before_the_api_server_has_forgotten_it() -> None
         events=api,
         clock=clock,
         failed=lambda *_: None,
+        namespace_of=lambda _uid: pod.namespace,
     )
     work = asyncio.create_task(events.run())
     events.ask(pod.uid, rank=0)

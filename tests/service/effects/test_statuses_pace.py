@@ -1,5 +1,6 @@
 """How seldom statuses and events of PodGroups are written."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -222,3 +223,24 @@ async def test_a_long_backlog_costs_no_more_texts_than_a_short_one(
         began = len(rig.api.events)
         await advance(60)
     assert 60 <= len(rig.api.events) - began <= 70
+
+
+async def test_the_groups_of_one_namespace_hold_up_no_group_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = Rig()
+    rig.node("n1")
+    written: list[str] = []
+
+    async def patch(namespace: str, _name: str, _merge: object) -> None:
+        await asyncio.sleep(0.1)
+        written.append(namespace)
+
+    monkeypatch.setattr(rig.api, "patch_pod_group", patch)
+    for number in range(1000):
+        rig.group(f"g{number}", minimum=1, phase=GroupPhase.NEW)
+    rig.see("podgroups", replace(rig.group("g", minimum=1, phase=GroupPhase.NEW), namespace="team"))
+    with working(rig):
+        await advance(2)
+    assert "team" in written
+    assert len(written) < 1000
