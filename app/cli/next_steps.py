@@ -58,6 +58,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "PlanningFailed": "tell the operator of Pumice: the log of the extender has the error; Pumice "
     "tries again by itself some times, and whenever the group or the configuration changes",
     "QueueOrder": "wait for the earlier group of the queue, or set its dequeueStrategy to traverse",
+    "StandsBack": "wait, the group named goes first; Pumice gives this one what is left, or what "
+    "comes free, by itself",
     "NotEnoughTasks": "create the missing pods, or lower minMember",
     "NotEnoughPodsOfTask": "create the missing pods, or lower minAvailable of the task",
     "Gated": "remove the scheduling gates of other controllers from the pods",

@@ -1,10 +1,22 @@
 """Room in queues that is kept for members which only lack a node (earmarks)."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from app.model.gang import Task
+from app.model.gang import Gang, Task
 from app.model.ids import PodUid, QueueName
 from app.model.resources import Vector
+
+
+class KeptInQueue(NamedTuple):
+    """What a queue counts as holding for a gang that has waited for long, shape ``(R,)``.
+
+    ``until`` is in seconds since the epoch.
+    """
+
+    gang: Gang
+    asked: Vector
+    until: float
 
 
 class Earmarks:

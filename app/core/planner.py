@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from app.core.actions import begun, lineage, refusals
-from app.core.actions.allocate import allocate
+from app.core.actions.allocate import allocate, call_forward
 from app.core.actions.aside import set_aside
 from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
@@ -31,6 +31,7 @@ from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_s
 from app.core.actions.reclaim import gangreclaim, reclaim
 from app.core.actions.revoking import revoke
 from app.core.actions.shuffle import shuffle
+from app.core.actions.standing_back import StandingBack
 from app.core.faults import (
     MOST_FAULTS,
     LookingAt,
@@ -58,13 +59,10 @@ from app.model.snapshot import QueueUsage, Snapshot
 from app.model.workload import GroupPhase
 
 T = TypeVar("T")
+KeepUp = Callable[[Upkeep, Callable[[Cycle], Steps]], Steps]
 
-ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {
-    "enqueue": enqueue,
-    "allocate": allocate,
-    "backfill": backfill,
-}
-"""The actions that give free room."""
+ACTIONS: Mapping[str, Callable[[Cycle], Steps]] = {"enqueue": enqueue, "backfill": backfill}
+"""The actions that give free room, beside ``allocate``."""
 
 EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
     "preempt": preempt,
@@ -74,6 +72,8 @@ EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
     "shuffle": shuffle,
 }
 """The actions that evict. On demand, and for questions, no pod is evicted."""
+FOR_GANGS = EVICTING.keys() - {"shuffle"}
+"""Those of them that evict for gangs which wait."""
 
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""
@@ -320,14 +320,7 @@ def _run_actions(cycle: Cycle, without: Collection[Upkeep]) -> Steps:
                 yield from steps(cycle)
 
     yield from keep_up(Upkeep.OVER_CAPABILITY, evict_over_capability)
-    for name in _reclaiming_first(cycle.actions):
-        action = ACTIONS.get(name) or (EVICTING.get(name) if cycle.is_full else None)
-        if action is shuffle:
-            yield from keep_up(Upkeep.SHUFFLE, shuffle)
-        elif action is not None:
-            yield from action(cycle)
-        if action is preempt:
-            yield from keep_up(Upkeep.REVOKE, revoke)
+    yield from _act(cycle, keep_up)
     cycle.give_up_earmarks()
     yield from keep_up(Upkeep.LOANS, _count_loans)
     keep_room_for_shown(cycle)
@@ -339,6 +332,26 @@ def _run_actions(cycle: Cycle, without: Collection[Upkeep]) -> Steps:
                 cycle.show(newly_shown(cycle, gang))
         if number % _PIECE == 0:
             yield
+
+
+def _act(cycle: Cycle, keep_up: KeepUp) -> Steps:
+    """Run the configured actions, and those gangs again that stood back."""
+    names, standing = _reclaiming_first(cycle.actions), StandingBack(cycle)
+    for position, name in enumerate(names):
+        action = ACTIONS.get(name) or (EVICTING.get(name) if cycle.is_full else None)
+        later = [EvictionAction(each) for each in names[position + 1 :] if each in FOR_GANGS]
+        if name == "allocate":
+            standing.begin(later if cycle.is_full else [])
+            yield from allocate(cycle, standing)
+        elif action is shuffle:
+            yield from keep_up(Upkeep.SHUFFLE, shuffle)
+        elif action is not None:
+            yield from action(cycle)
+        if action is preempt:
+            yield from keep_up(Upkeep.REVOKE, revoke)
+        if standing.behind and not later:
+            yield from call_forward(cycle, standing)
+    standing.explain()
 
 
 def _count_loans(cycle: Cycle) -> Steps:

@@ -55,6 +55,7 @@ _FILTER: Mapping[Cause, str] = {
     Cause.COOLING_DOWN: "waiting after a reservation that was not used",
     Cause.COLLECTING: "waiting for more room than is kept for the group so far",
     Cause.QUEUE_ORDER: "waiting for an earlier group of the queue",
+    Cause.STANDS_BACK: "waiting for a higher group that evicts pods for the rest of its room",
     Cause.PIPELINED: "waiting for evicted pods to go",
     Cause.PLANNING_FAILED: "waiting since planning failed at the group",
     Cause.NO_DOMAIN: "waiting for a domain of the network that has room for the group",
@@ -66,6 +67,7 @@ _SUBJECT: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_PODS_OF_TASK: "task",
     Cause.NOT_ENOUGH_RESOURCES: "group",
     Cause.COLLECTING: "collecting for group",
+    Cause.STANDS_BACK: "group",
     Cause.GATED: "group",
     Cause.NO_DOMAIN: "group",
     Cause.QUEUE_MISSING: "queue",
@@ -133,7 +135,7 @@ def describe(refusal: Refusal) -> str:
     if refusal.shortfalls:
         if refusal.cause is Cause.COLLECTING:
             numbers = ", ".join(_collected(lack) for lack in refusal.shortfalls)
-            numbers += f" kept since {_instant(refusal.since)}"
+            numbers += f" kept since {instant_text(refusal.since)}"
         else:
             word = available_word(refusal.cause)
             numbers = ", ".join(_shortfall(lack, word) for lack in refusal.shortfalls)
@@ -174,6 +176,11 @@ def loan_text(borrowed_from: str, amounts: Amounts) -> str:
     return f"{BORROWS} {held} of queue {borrowed_from}" if borrowed_from else f"{BORROWS} {held}"
 
 
+def instant_text(at: float) -> str:
+    """Seconds since the epoch as RFC 3339 text."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _plain(refusal: Refusal, subject: str) -> str:
     if refusal.detail:
         return refusal.detail
@@ -186,11 +193,6 @@ def _plain(refusal: Refusal, subject: str) -> str:
 def _collected(lack: Shortfall) -> str:
     asked, kept = amount_text(lack.resource, lack.asked), amount_text(lack.resource, lack.free)
     return f"{lack.resource} {kept} of {asked}"
-
-
-def _instant(at: float) -> str:
-    """Seconds since the epoch as RFC 3339 text."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shortfall(lack: Shortfall, available: str) -> str:

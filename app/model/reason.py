@@ -55,6 +55,7 @@ class Cause(StrEnum):
     COOLING_DOWN = "CoolingDown"
     COLLECTING = "Collecting"
     QUEUE_ORDER = "QueueOrder"
+    STANDS_BACK = "StandsBack"
     PIPELINED = "Pipelined"
     PLANNING_FAILED = "PlanningFailed"
     NO_DOMAIN = "NoDomain"
@@ -78,6 +79,7 @@ NODES_MAY_HELP = frozenset(
         Cause.QUEUE_QUOTA,
         Cause.QUEUE_ROOM,
         Cause.COLLECTING,
+        Cause.STANDS_BACK,
         Cause.NO_DOMAIN,
         Cause.TOPOLOGY_AFFINITY,
     }

@@ -97,6 +97,7 @@ def test_there_is_something_to_say_for_every_cause(cause: Cause) -> None:
         (Cause.COOLING_DOWN, "plans the group again by itself"),
         (Cause.COLLECTING, "keeps what comes free until"),
         (Cause.QUEUE_ORDER, "wait for the earlier group of the queue"),
+        (Cause.STANDS_BACK, "the group named goes first"),
     ],
 )
 def test_where_there_is_something_to_wait_for_it_says_so(cause: Cause, says: str) -> None:

@@ -216,6 +216,17 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
             detail=f"queue {_QUEUE} keeps the order of its groups: default/first is before it",
         ),
     ),
+    Cause.STANDS_BACK: (
+        "A higher group evicts pods, and needs what is free beside their room. It has a higher "
+        "priority in the same queue, or its queue takes back what it deserves. See "
+        "[Who stands back](fairness.md#who-stands-back).",
+        Refusal(
+            Cause.STANDS_BACK,
+            where=_GROUP,
+            shortfalls=(Shortfall("cpu", asked=2000, free=0, limit=8000),),
+            note="it stands back for default/first, which evicts 1 pod for the rest of its room",
+        ),
+    ),
     Cause.PIPELINED: (
         "Pods were evicted for the group. Its room is kept until they are gone.",
         _said(

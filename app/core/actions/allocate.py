@@ -24,11 +24,13 @@ from app.core.actions import nominated_room
 from app.core.actions.backlog import Backlog
 from app.core.actions.borrowing import borrow
 from app.core.actions.collecting import collect
+from app.core.actions.contention import contend
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
 from app.core.actions.minimum import awaits_unknown, is_reached, place_minimum
 from app.core.actions.precedence import Order, Precedence
 from app.core.actions.serving import serve, take_turns
+from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
 from app.model.gang import Gang
@@ -37,8 +39,8 @@ _PIECE = 32
 """Groups looked at between two yields."""
 
 
-def allocate(cycle: Cycle) -> Steps:
-    """Place what admitted gangs wait for."""
+def allocate(cycle: Cycle, standing: StandingBack) -> Steps:
+    """Place what admitted gangs wait for, but for those that stand back."""
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     plain: list[Gang] = []
     last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
@@ -65,11 +67,46 @@ def allocate(cycle: Cycle) -> Steps:
     ahead = [gang for _, gang in first]
     yield from _serve_first(cycle, turns, _in_order(first))
     nominated_room.block(cycle, precedence.beside)
-    yield from collect(cycle, plain)
+    yield from collect(cycle, plain, standing)
     yield from _stand_in_line(turns, plain)
-    yield from take_turns(cycle, turns, by_share=True)
-    yield from borrow(cycle, [*(gang for _, gang in torn), *ahead, *plain])
-    yield from take_turns(cycle, last, by_share=True)
+    yield from _entitled_first(cycle, turns, standing)
+    yield from borrow(cycle, [*(gang for _, gang in torn), *ahead, *plain], standing)
+    yield from take_turns(cycle, last, by_share=True, standing=standing)
+
+
+def call_forward(cycle: Cycle, standing: StandingBack) -> Steps:
+    """Serve the gangs that stood back, and evict for them as for those before them.
+
+    Some of them stand back again, for others of them.
+    """
+    actions = standing.actions
+    while standing.behind:
+        gangs = list(standing.behind.values())
+        standing.behind.clear()
+        standing.begin(actions)
+        turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+        last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+        for gang in gangs:
+            cycle.forget_refusal(gang)
+            if gang.unused and not gang.partial:
+                last.add(Backlog(gang, goes_last=True))
+        yield from _stand_in_line(turns, gangs)
+        yield from _entitled_first(cycle, turns, standing)
+        yield from borrow(cycle, gangs, standing)
+        yield from take_turns(cycle, last, by_share=True, standing=standing)
+        for action in actions:
+            yield from contend(cycle, action, gangs)
+
+
+def _entitled_first(cycle: Cycle, turns: Turns[Backlog], standing: StandingBack) -> Steps:
+    """Serve by shares; gangs with which queues hold too much come last if that is taken back."""
+    standing.late = {}
+    yield from take_turns(cycle, turns, by_share=True, standing=standing)
+    late, standing.late = list(standing.late.values()), None
+    if late:
+        last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
+        yield from _stand_in_line(last, late)
+        yield from take_turns(cycle, last, by_share=True, standing=standing)
 
 
 def _stand_in_line(turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:

@@ -15,6 +15,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached
 from app.core.actions.serving import beyond_all_room, take_turns
+from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
 from app.model.gang import Gang
@@ -23,16 +24,19 @@ _PIECE = 32
 """Groups looked at between two yields."""
 
 
-def borrow(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
-    """Serve those of ``gangs`` that still lack places.
+def borrow(cycle: Cycle, gangs: Sequence[Gang], standing: StandingBack) -> Steps:
+    """Serve those of ``gangs`` that still lack places and do not stand back.
 
     Not on demand: what others wait for is not known there.
     """
     if not (cycle.opened.borrows and cycle.is_full):
         return
-    waiting = [gang for gang in gangs if cycle.is_refused(gang)]
+    refused = (gang for gang in gangs if cycle.is_refused(gang))
+    waiting = [gang for gang in refused if gang.key not in standing.behind]
     if not waiting:
         return
+    for gang in waiting:
+        standing.note(gang)
     with cycle.beyond_shares():
         for reached in (False, True):
             turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
@@ -42,7 +46,7 @@ def borrow(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
                         turns.add(Backlog(gang))
                 if number % _PIECE == 0:
                     yield
-            yield from take_turns(cycle, turns, by_share=False)
+            yield from take_turns(cycle, turns, by_share=False, standing=standing)
 
 
 def _lacks_places(cycle: Cycle, gang: Gang, reached: bool) -> bool:

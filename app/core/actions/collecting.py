@@ -16,6 +16,7 @@ collects twice as long as before.
 """
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,8 +26,10 @@ from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached, tasks_of_minimum
 from app.core.actions.network import DomainSearch, Members
 from app.core.actions.serving import give_minimum
+from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
+from app.core.texts import instant_text
 from app.model.gang import Gang, Task
 from app.model.ids import QueueName
 from app.model.plan import Collected
@@ -48,7 +51,7 @@ _SHORTAGES = _OF_QUEUE | _OF_NODES | {Cause.QUEUE_OVERUSED}
 """Causes that the end of other gangs takes away."""
 
 
-def collect(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
+def collect(cycle: Cycle, gangs: Sequence[Gang], standing: StandingBack) -> Steps:
     """Serve gangs that have waited long before all others, and keep room for the first ones.
 
     On demand the room that the last cycle kept for others is left to them.
@@ -67,11 +70,15 @@ def collect(cycle: Cycle, gangs: Sequence[Gang]) -> Steps:
                 turns.add(Backlog(gang))
         if number % _PIECE == 0:
             yield
+    queues = set(turns.queues())
+    for gang in gangs:
+        if gang.queue in queues:
+            standing.note(gang)
     leaning = {queue: _lean(cycle, turns, queue) for queue in turns.queues()}
     turns.start()
     while (queue := turns.queue()) is not None:
         cycle.ledger.lean(queue, -leaning.pop(queue))
-        if (yield from _serve_first(cycle, turns, queue)):
+        if (yield from _serve_first(cycle, turns, queue, standing)):
             leaning[queue] = _lean(cycle, turns, queue)
         else:
             turns.drop(queue)
@@ -114,8 +121,8 @@ def _lean(cycle: Cycle, turns: Turns[Backlog], queue: QueueName) -> Vector:
     return half
 
 
-def collects(elapsed: float, *, window: float) -> bool:
-    """Whether a gang that began to collect ``elapsed`` seconds ago does so now.
+def collects_for(elapsed: float, *, window: float) -> float:
+    """For how many seconds more a gang collects that began to ``elapsed`` seconds ago; 0: not now.
 
     It does for ``window`` seconds at first, and after each pause for twice as long as before.
     """
@@ -123,7 +130,7 @@ def collects(elapsed: float, *, window: float) -> bool:
     while elapsed >= begun + (1 + _PAUSE) * window:
         begun += (1 + _PAUSE) * window
         window *= 2
-    return elapsed - begun < window
+    return max(begun + window - elapsed, 0.0)
 
 
 def _leave_to_others(cycle: Cycle) -> None:
@@ -142,7 +149,7 @@ def _is_due(cycle: Cycle, gang: Gang) -> bool:
     if cycle.now - _waits_since(gang) < patience:
         return False
     since = gang.collecting_since
-    return not since or collects(cycle.now - since, window=FIRST_WINDOW * patience)
+    return not since or collects_for(cycle.now - since, window=FIRST_WINDOW * patience) > 0
 
 
 def _waits_since(gang: Gang) -> float:
@@ -156,11 +163,16 @@ def _waits_since(gang: Gang) -> float:
 
 
 def _serve_first(
-    cycle: Cycle, turns: Turns[Backlog], queue: QueueName
+    cycle: Cycle, turns: Turns[Backlog], queue: QueueName, standing: StandingBack
 ) -> Generator[None, None, bool]:
-    """Place the first gang of ``queue``, or collect for it; whether the next one may try."""
+    """Place the first gang of ``queue``, or collect for it; whether the next one may try.
+
+    A gang that another of the queue outranks, which is about to get its places, takes its turn.
+    """
     backlog = turns.take(queue)
     with LookingAt(backlog.gang):
+        if (yield from standing.outranked_by(backlog.gang)) is not None:
+            return True
         entitled = _is_entitled(cycle, backlog)
         with cycle.beyond_shares(allowed=entitled and cycle.opened.borrows):
             placed = yield from give_minimum(cycle, backlog)
@@ -185,9 +197,17 @@ def _earmark(cycle: Cycle, gang: Gang, asked: Vector) -> bool:
     """Let the queue count as holding what ``gang`` asks for; false in its pauses."""
     patience = cycle.opened.patience(gang)
     elapsed = cycle.now - _waits_since(gang) - patience
-    if not collects(elapsed, window=FIRST_WINDOW * patience):
+    left = collects_for(elapsed, window=FIRST_WINDOW * patience)
+    if not left:
         return False
-    cycle.earmark(gang, asked)
+    cycle.earmark(gang, asked, cycle.now + left)
+    refusal = cycle.refusal_of(gang)
+    if refusal is not None and not refusal.note:
+        until = (
+            f"its queue keeps what comes free for the group until {instant_text(cycle.now + left)}"
+        )
+        cycle.forget_refusal(gang)
+        cycle.refuse(gang, replace(refusal, note=until))
     return True
 
 
@@ -236,7 +256,10 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
     rows = np.flatnonzero(counted.any(axis=1)).tolist()
     for row in rows:
         cycle.block(taken[row], node=row)
-    cycle.earmark(gang, asked)
+    since = gang.collecting_since or cycle.now
+    window = FIRST_WINDOW * cycle.opened.patience(gang)
+    left = collects_for(cycle.now - since, window=window)
+    cycle.earmark(gang, asked, cycle.now + left)
     if cycle.is_collecting and not rows:
         return True  # another gang comes first, and leaves nothing
     nodes = cycle.snapshot.table.nodes

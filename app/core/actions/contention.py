@@ -11,7 +11,7 @@ What no eviction can give is told in the reason of the gang: how many candidates
 rule spares how many, and what is lacking even without the others.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -41,24 +41,24 @@ from app.model.eviction import EvictionAction, EvictionPlan, PipelinedPlace, Vic
 from app.model.gang import Gang, Task
 from app.model.reason import NODES_MAY_HELP, Cause, NoVictims, Shortfall
 
-_ROOM = NODES_MAY_HELP - {Cause.VETOED}
+_ROOM = NODES_MAY_HELP - {Cause.VETOED, Cause.STANDS_BACK}
 """Causes that the end of other pods may take away."""
 
 _PIECE = 32
 """Groups looked at between two yields."""
 
 
-def contend(cycle: Cycle, action: EvictionAction) -> Steps:
+def contend(cycle: Cycle, action: EvictionAction, gangs: Collection[Gang] | None = None) -> Steps:
     """Evict for gangs that lack their minimum, queue by queue and gang by gang.
 
-    Before all others come gangs that lost members of it.
+    Before all others come gangs that lost members of it. None: all that wait take part.
     """
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     torn: list[tuple[Any, Gang]] = []
-    contest = _Contest(cycle, action)
-    for number, gang in enumerate(cycle.pending):
+    contest = Contest(cycle, action)
+    for number, gang in enumerate(cycle.pending if gangs is None else gangs):
         with LookingAt(gang):
-            if _may_preempt(cycle, gang):
+            if may_preempt(cycle, gang):
                 if gang.partial and gang.as_it_was is gang:
                     torn.append((cycle.opened.gang_key(gang), gang))
                 else:
@@ -74,13 +74,18 @@ def contend(cycle: Cycle, action: EvictionAction) -> Steps:
             turns.done(queue)
 
 
-def _may_preempt(cycle: Cycle, gang: Gang) -> bool:
-    """Whether ``gang`` waits for room only, for a minimum whose members are known."""
+def may_preempt(cycle: Cycle, gang: Gang) -> bool:
+    """Whether ``gang`` was refused for room only, and pods may be evicted for it."""
     refusal = cycle.refusal_of(gang)
     if refusal is None or refusal.cause not in _ROOM or refusal.never is not None:
         return False
     if refusal.domain is not None and refusal.domain.nearest is None:
         return False  # no domain is allowed, whatever runs there
+    return lacks_room(cycle, gang)
+
+
+def lacks_room(cycle: Cycle, gang: Gang) -> bool:
+    """Whether pods may be evicted for ``gang``: it lacks a minimum whose members are known."""
     if not gang.preempts or gang.key in cycle.begun or gang.key in cycle.snapshot.paused:
         return False
     if is_reached(cycle, gang) or _lost_its_minimum_to_evictions(cycle, gang):
@@ -94,8 +99,20 @@ def _lost_its_minimum_to_evictions(cycle: Cycle, gang: Gang) -> bool:
     return lost and Need.of(gang, GangAccount.of(gang)).met
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What an action has for a gang: victims, or places that need none, or ``none`` of both.
+
+    ``none`` says why.
+    """
+
+    found: Found | None = None
+    places: Places | None = None
+    none: tuple[NoVictims, ...] = ()
+
+
 @dataclass(eq=False)
-class _Contest:
+class Contest:
     """One action of one cycle; ``failed`` remembers what equal gangs did not get."""
 
     cycle: Cycle
@@ -118,25 +135,42 @@ class _Contest:
         with LookingAt(gang):
             yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
             with cycle.kept_room_of(gang):
-                self.evict_for(backlog)
+                self._evict_for(backlog)
         yield
 
-    def evict_for(self, backlog: Backlog) -> None:
+    def would_serve(self, gang: Gang) -> Generator[None, None, bool]:
+        """Whether the gang would get places if the action had its turn now; no pod is evicted."""
+        cycle, backlog = self.cycle, Backlog(gang)
+        yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
+        with cycle.as_held(), cycle.kept_room_of(gang):
+            outcome = self._outcome(Proof(cycle, gang, self.action, backlog.tasks))
+        return outcome.found is not None or outcome.places is not None
+
+    def _evict_for(self, backlog: Backlog) -> None:
         """Evict for one gang, or say in its reason why no eviction helps."""
         cycle, gang = self.cycle, backlog.gang
         proof = Proof(cycle, gang, self.action, backlog.tasks)
+        outcome = self._outcome(proof)
+        if outcome.found is not None:
+            self._evict(outcome.found)
+        elif outcome.none:
+            cycle.note_no_victims(gang, outcome.none)
+        elif outcome.places is not None and not self._outranked_by_ended(gang):
+            self._keep(proof, (), outcome.places, {})
+
+    def _outcome(self, proof: Proof) -> Outcome:
+        """What there is for the gang of ``proof`` as the ledger stands."""
+        ledger = self.cycle.ledger
         if not proof.tasks:
-            return
-        demand = self._demand(gang, proof.tasks)
+            return Outcome()
+        demand = self._demand(proof.gang, proof.tasks)
         known = self.failed.get(demand) if demand is not None else None
-        if known is not None and cycle.ledger.is_as_at(known[0]):
-            cycle.note_no_victims(gang, known[1])
-            return
-        found = self._search(proof)
-        if found:
-            cycle.note_no_victims(gang, found)
-        if found and demand is not None:
-            self.failed[demand] = cycle.ledger.moment(), found
+        if known is not None and ledger.is_as_at(known[0]):
+            return Outcome(none=known[1])
+        outcome = self._search(proof)
+        if outcome.none and demand is not None:
+            self.failed[demand] = ledger.moment(), outcome.none
+        return outcome
 
     def _demand(self, gang: Gang, tasks: Sequence[Task]) -> Hashable | None:
         """What the outcome depends on beside the ledger; None: on the gang itself."""
@@ -154,8 +188,8 @@ class _Contest:
         settled = self.settling.number(gang), self.settling.refused_before(gang)
         return demand.what, demand.members, gang.priority, votes, keys, gang.topology, settled
 
-    def _search(self, proof: Proof) -> tuple[NoVictims, ...]:
-        """Look for victims and evict them; why there are none, or nothing: none is needed any more.
+    def _search(self, proof: Proof) -> Outcome:
+        """Look for places that need no victims, or else for victims.
 
         Pods of other gangs are looked at first, then members of the gang itself.
         """
@@ -166,12 +200,10 @@ class _Contest:
         preemptor = Preemptor(action, proof.gang, proof.tasks, proof.asked)
         refused = self._may_not_reclaim(preemptor) if action.reclaims else ""
         if refused:
-            return (NoVictims(action.value, 0, (), refused),)
+            return Outcome(none=(NoVictims(action.value, 0, (), refused),))
         places = without_victims(proof)
-        if places is not None:  # no eviction is needed
-            if not self._outranked_by_ended(proof.gang):
-                self._keep(proof, (), places, {})
-            return ()
+        if places is not None:
+            return Outcome(places=places)
         none: list[NoVictims] = []
         for inside in (False, True) if self._may_preempt_inside(proof) else (False,):
             found = candidates(cycle.ledger, preemptor, inside=inside)
@@ -180,12 +212,11 @@ class _Contest:
             judgement = self._rules().judge(preemptor, found.rows)
             lacking = Hunt(proof, preemptor, judgement, self.work).run()
             if isinstance(lacking, Found):
-                self._evict(lacking)
-                return ()
+                return Outcome(found=lacking)
             if not inside or found.count:
                 spared = (*found.spared, *judgement.spared)
                 none.append(NoVictims(action.value, found.count, spared, lacking))
-        return tuple(none)
+        return Outcome(none=tuple(none))
 
     def _outranked_by_ended(self, gang: Gang) -> bool:
         """Whether a gang of its queue and of higher priority has just lost its minimum.

@@ -13,6 +13,7 @@ from app.core.actions.futility import Futility
 from app.core.actions.outlook import Judge
 from app.core.actions.ports import FutureFinder, NodeFinder
 from app.core.actions.turns import Line
+from app.core.earmarks import KeptInQueue
 from app.core.entries import Moment, Placed
 from app.core.holders import Holders
 from app.core.ledger import Ledger
@@ -72,7 +73,7 @@ class Cycle:
     _beyond_shares: bool = False
     _stopped: dict[QueueName, Gang] = field(default_factory=dict)
     _collected: list[Collected] = field(default_factory=list)
-    _earmarked: list[tuple[Gang, Vector]] = field(default_factory=list)
+    _earmarked: list[KeptInQueue] = field(default_factory=list)
     _ahead: FutureFinder | None = None
     within: Rows | None = None
     """The rows that places are given on, ascending; None: all."""
@@ -152,7 +153,8 @@ class Cycle:
         first whatever happened.
         """
         if gang.queue not in self.snapshot.queues:
-            self.refuse(gang, queue_missing(gang))
+            detail = f"queue {gang.queue} not found"
+            self.refuse(gang, Refusal(Cause.QUEUE_MISSING, where=gang.queue, detail=detail))
             return True
         waits = self.begun.get(gang.key)
         if waits is not None:
@@ -184,14 +186,18 @@ class Cycle:
         first = self._stopped.get(queue)
         return None if first is None else behind_another(first)
 
-    def earmark(self, gang: Gang, asked: Vector) -> None:
-        """Let the queue of ``gang`` count as holding what that gang collects for."""
+    def earmark(self, gang: Gang, asked: Vector, until: float) -> None:
+        """Let the queue of ``gang`` count as holding what that gang collects for until then."""
         self.ledger.charge(gang.queue, asked)
-        self._earmarked.append((gang, asked))
+        self._earmarked.append(KeptInQueue(gang, asked, until))
+
+    def kept_in(self, queue: QueueName) -> Iterator[KeptInQueue]:
+        """What ``queue``, and queues below it, count as holding for gangs that collect."""
+        return (each for each in self._earmarked if queue in self.ledger.path(each.gang.queue))
 
     def give_up_earmarks(self) -> None:
         """All actions have run: let queues count as holding what they hold."""
-        for gang, asked in self._earmarked:
+        for gang, asked, _ in self._earmarked:
             self.ledger.charge(gang.queue, -asked)
         self._earmarked.clear()
 
@@ -203,9 +209,9 @@ class Cycle:
         try:
             yield
         finally:
-            for gang, asked in earmarked:
-                if gang.key not in self.begun:
-                    self.earmark(gang, asked)
+            for each in earmarked:
+                if each.gang.key not in self.begun:
+                    self.earmark(*each)
 
     @contextmanager
     def kept_room_of(self, gang: Gang) -> Iterator[None]:
@@ -231,7 +237,7 @@ class Cycle:
 
     @property
     def is_collecting(self) -> bool:
-        """Whether room is kept for some gang in this cycle."""
+        """Whether room is kept for any gang."""
         return bool(self._collected)
 
     def try_place(self, gang: Gang, task: Task) -> Refusal | None:
@@ -299,10 +305,9 @@ class Cycle:
     def evict(self, plan: EvictionPlan, gang: Gang | None, waits: Refusal | None) -> None:
         """Put evictions that stand on the ledger into the plan; why the preemptor waits then."""
         self.evictions.append(plan)
-        if gang is None or waits is None:
-            return
-        self.begun = {**self.begun, gang.key: waits}
-        self._refused[gang.key] = waits
+        if gang is not None and waits is not None:
+            self.begun = {**self.begun, gang.key: waits}
+            self._refused[gang.key] = waits
 
     def note_no_victims(self, gang: Gang, found: tuple[NoVictims, ...]) -> None:
         """Say in the reason of ``gang`` why no eviction helps."""
@@ -393,8 +398,3 @@ def behind_another(first: Gang) -> Refusal:
     """The refusal of gangs that stand behind ``first`` in a queue of strict order."""
     text = f"queue {first.queue} keeps the order of its groups: {first.called} is before it"
     return Refusal(Cause.QUEUE_ORDER, where=first.queue, detail=text)
-
-
-def queue_missing(gang: Gang) -> Refusal:
-    """The refusal of a gang whose queue does not exist."""
-    return Refusal(Cause.QUEUE_MISSING, where=gang.queue, detail=f"queue {gang.queue} not found")

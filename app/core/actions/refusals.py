@@ -15,8 +15,11 @@ import numpy as np
 from app.core.actions.cycle import Cycle
 from app.core.actions.futility import Failure
 from app.core.plugins.gang import behind_gates, validity
+from app.core.texts import instant_text
+from app.kit.quantities import amount_text
 from app.model.amounts import PODS
 from app.model.gang import Gang, Task
+from app.model.ids import QueueName
 from app.model.reason import Cause, Refusal, Shortfall
 from app.model.resources import ResourceAxis, Vector
 
@@ -24,6 +27,8 @@ OF_LIMITS = frozenset(
     {Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM, Cause.QUEUE_OVERUSED, Cause.NAMESPACE_QUOTA}
 )
 """Limits on sums: other nodes do not help."""
+OF_QUEUES = OF_LIMITS - {Cause.NAMESPACE_QUOTA}
+"""Limits of queues."""
 
 
 def of_minimum(cycle: Cycle, gang: Gang, failure: Failure, *, wanted: Sequence[Task]) -> Refusal:
@@ -81,7 +86,7 @@ def _of_limit(refusal: Refusal, axis: ResourceAxis, *, asked: Vector, taken: Vec
 def of_member(cycle: Cycle, gang: Gang, refusal: Refusal) -> Refusal:
     """``refusal`` of a member, said of its gang."""
     if refusal.cause is not Cause.NOT_ENOUGH_RESOURCES:
-        return refusal
+        return with_kept(cycle, gang, refusal)
     if refusal.never is not None:
         return replace(refusal, where=gang.key)
     index, going = cycle.snapshot.axis.index, cycle.terminating()
@@ -89,6 +94,21 @@ def of_member(cycle: Cycle, gang: Gang, refusal: Refusal) -> Refusal:
         replace(lack, terminating=int(going[index[lack.resource]])) for lack in refusal.shortfalls
     )
     return replace(refusal, where=gang.key, shortfalls=lacks)
+
+
+def with_kept(cycle: Cycle, gang: Gang, refusal: Refusal) -> Refusal:
+    """``refusal``, and the other gang that its queue keeps the rest of a limit for, until when."""
+    if refusal.cause not in OF_QUEUES or refusal.note:
+        return refusal
+    index, short = cycle.snapshot.axis.index, [lack.resource for lack in refusal.shortfalls]
+    for other, asked, until in cycle.kept_in(QueueName(refusal.where)):
+        amounts = [(name, int(asked[index[name]])) for name in short if asked[index[name]]]
+        if other.key != gang.key and (amounts or not short):
+            told = "".join(f" ({name} {amount_text(name, n)})" for name, n in amounts[:1])
+            then = instant_text(until)
+            note = f"the rest is kept for {other.called}{told}, which has waited long, until {then}"
+            return replace(refusal, note=note)
+    return refusal
 
 
 def too_few(gang: Gang) -> Refusal:

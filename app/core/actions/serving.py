@@ -12,6 +12,7 @@ from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_next
 from app.core.actions.minimum import is_reached, lacks_members, place_minimum
+from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
 from app.core.policy import TaskKey
@@ -61,7 +62,7 @@ def _admit(cycle: Cycle, backlog: Backlog) -> Generator[None, None, bool]:
         cycle.forget_refusal(gang)  # it was refused for what others claim
         refusal = beyond_all_room(cycle, gang)
     if refusal is not None:
-        cycle.refuse(gang, refusal)
+        cycle.refuse(gang, refusals.with_kept(cycle, gang, refusal))
         return False
     placed = yield from place_minimum(cycle, backlog)
     if placed:
@@ -80,8 +81,10 @@ def beyond_all_room(cycle: Cycle, gang: Gang) -> Refusal | None:
     return refusals.of_sum(cycle, gang, asked)
 
 
-def take_turns(cycle: Cycle, turns: Turns[Backlog], *, by_share: bool) -> Steps:
-    """Serve the gangs in turn until none wants more, or can have more.
+def take_turns(
+    cycle: Cycle, turns: Turns[Backlog], *, by_share: bool, standing: StandingBack
+) -> Steps:
+    """Serve the gangs in turn until none wants more, or can have more, or all stand back.
 
     ``by_share``: a queue that holds all it deserves gets no more turns.
     """
@@ -93,7 +96,10 @@ def take_turns(cycle: Cycle, turns: Turns[Backlog], *, by_share: bool) -> Steps:
         if not dropped:
             backlog = turns.take(at)
             with LookingAt(backlog.gang):
-                yield from serve(cycle, turns, backlog)
+                if not (yield from standing.holds_back(backlog.gang)):
+                    yield from serve(cycle, turns, backlog)
+                    if cycle.is_refused(backlog.gang):
+                        standing.note(backlog.gang)
         turns.done(at)
         yield
 
@@ -132,7 +138,8 @@ def _drop(
     for number, backlog in enumerate(turns.drop(queue)):
         gang: Gang = backlog.gang
         with LookingAt(gang):
-            cycle.refuse(gang, lacks_members(cycle, gang) or refusal)
+            told = lacks_members(cycle, gang) or refusals.with_kept(cycle, gang, refusal)
+            cycle.refuse(gang, told)
         if number % _PIECE == 0:
             yield
     return True
