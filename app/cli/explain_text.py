@@ -140,7 +140,8 @@ def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:
         limit, real = short.get("limit"), short.get("stretched_from")
         of = f" of {amount_text(resource, limit)}" if limit is not None else ""
         if real is not None:
-            of += f" ({amount_text(resource, real)} stretched by overcommit)"
+            idle = amount_text(resource, short.get("idle") or 0)
+            of += f" ({amount_text(resource, real)} stretched by overcommit, {idle} idle)"
         if going := short.get("terminating"):
             of += f", {amount_text(resource, going)} terminating"
         yield f"{resource}: asked {asked}, {word} {free}{of}"

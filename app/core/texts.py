@@ -205,7 +205,8 @@ def _shortfall(lack: Shortfall, available: str) -> str:
 def _stretched(lack: Shortfall) -> str:
     if lack.stretched_from is None:
         return ""
-    return f" ({amount_text(lack.resource, lack.stretched_from)} stretched by overcommit)"
+    real, idle = (amount_text(lack.resource, each) for each in (lack.stretched_from, lack.idle))
+    return f" ({real} stretched by overcommit, {idle} idle)"
 
 
 def _going(lack: Shortfall) -> str:

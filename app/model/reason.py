@@ -118,6 +118,8 @@ class Shortfall:
     """What there is in all, free or not; None: not known or not meaningful."""
     stretched_from: int | None = None
     """What there really is, where ``limit`` and ``free`` are stretched by overcommit."""
+    idle: int = 0
+    """What is really free then."""
     terminating: int = 0
     """Of what is not free: what terminating pods have."""
 

@@ -6,7 +6,6 @@ opens do not count. Claims are what admitted groups may still take of their ``mi
 queues.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -49,6 +48,8 @@ class _Votes:
         self._total = snapshot.total
         self._stretched: Vector = np.minimum(self._total * factor, UNLIMITED).astype(np.int64)
         self._used = ledger.staying
+        releasing, away = snapshot.releasing, list(snapshot.table.away)
+        self._terminating = releasing.sum(axis=0) - releasing[away].sum(axis=0)
         self._root, self._strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
 
     def enqueueable(self, gang: Gang) -> Ballot:
@@ -78,20 +79,20 @@ class _Votes:
         lack = limits.shortfalls(
             short, axis=self._axis, asked=asked, held=held, limit=self._stretched
         )
-        there = {self._axis.names[at]: int(self._total[at]) for at in short}
-        return Ballot(Vote.REJECT, _overused(tuple(_told(each, there) for each in lack)))
+        told = (self._told(at, each) for at, each in zip(short, lack, strict=True))
+        return Ballot(Vote.REJECT, _overused(tuple(told)))
+
+    def _told(self, at: int, lack: Shortfall) -> Shortfall:
+        """``lack`` with what there really is, where that is less than its limit."""
+        lack = replace(lack, terminating=int(self._terminating[at]))
+        real, idle = int(self._total[at]), max(int(self._total[at] - self._used[at]), 0)
+        return lack if real == lack.limit else replace(lack, stretched_from=real, idle=idle)
 
 
 def _strays(ledger: Ledger) -> tuple[QueueAccount, ...]:
     """Accounts of queues that do not hang below the root: its sums leave them out."""
     accounts = ledger.queues().items()
     return tuple(account for name, account in accounts if ledger.path(name)[-1] != ROOT_QUEUE)
-
-
-def _told(lack: Shortfall, there: Mapping[str, int]) -> Shortfall:
-    """``lack`` with what there really is, where that is less than its limit."""
-    real = there[lack.resource]
-    return lack if real == lack.limit else replace(lack, stretched_from=real)
 
 
 def _overused(lack: tuple[Shortfall, ...]) -> Refusal:

@@ -107,7 +107,7 @@ def test_the_refusal_of_an_overused_cluster_has_its_numbers() -> None:
     refusal = outcome.refusal("g")
     assert refusal.cause is Cause.CLUSTER_OVERUSED
     assert refusal.shortfalls == (
-        Shortfall("cpu", asked=4000, free=2800, limit=4800, stretched_from=4000),
+        Shortfall("cpu", asked=4000, free=2800, limit=4800, stretched_from=4000, idle=2000),
     )
     assert refusal.holders == (Holder("default/old", "cpu", 2000),)
     assert refusal.detail == "resource in cluster is overused: overused cpu"

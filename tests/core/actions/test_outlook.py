@@ -149,7 +149,7 @@ def test_numbers_stretched_by_overcommit_say_so_and_are_not_the_clusters() -> No
     nodes = cores(40)
     outcome = cycle(newcomer("g", cpu=50), nodes=nodes, by=OVERCOMMIT)
     assert outcome.text("g") == (
-        "cluster: cpu asked 50, free 48 of 48 (40 stretched by overcommit); "
+        "cluster: cpu asked 50, free 48 of 48 (40 stretched by overcommit, 40 idle); "
         "never: more than the whole cluster has"
     )
     taken = cycle(newcomer("g", cpu=38), nodes=nodes, used=used(nodes, n0=12), by=OVERCOMMIT)

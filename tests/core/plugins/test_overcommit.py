@@ -72,8 +72,8 @@ def test_a_rejection_tells_every_short_resource() -> None:
     assert refusal.cause is Cause.CLUSTER_OVERUSED
     assert refusal.where == "cluster"
     assert refusal.shortfalls == (
-        Shortfall("cpu", asked=13000, free=12000, limit=12000, stretched_from=10000),
-        Shortfall("memory", 30 * GIB, 24 * GIB, 24 * GIB, stretched_from=20 * GIB),
+        Shortfall("cpu", 13000, 12000, 12000, stretched_from=10000, idle=10000),
+        Shortfall("memory", 30 * GIB, 24 * GIB, 24 * GIB, stretched_from=20 * GIB, idle=20 * GIB),
     )
     assert refusal.detail == "resource in cluster is overused: overused cpu, overused memory"
 
@@ -101,7 +101,21 @@ def test_what_is_used_and_claimed_is_not_idle() -> None:
     ballot = hooks.enqueueable(claiming("fits", cpu=4))
     assert ballot.refusal is not None
     assert ballot.refusal.shortfalls == (
-        Shortfall("cpu", asked=4000, free=2000, limit=12000, stretched_from=10000),
+        Shortfall("cpu", 4000, free=2000, limit=12000, stretched_from=10000, idle=6000),
+    )
+
+
+def test_what_terminates_is_told_and_no_node_has_less_than_nothing() -> None:
+    table = make_table(NODES)
+    used, releasing = table.allocatable.copy() * 0, table.allocatable.copy() * 0
+    used[:, 0], releasing[0, 0] = 5500, 2000
+    snapshot = make_snapshot(table=table, used=used, releasing=releasing)
+    hooks, _ = open_plugin("overcommit", snapshot)
+    assert hooks.enqueueable
+    refusal = hooks.enqueueable(claiming("g", cpu=2)).refusal
+    assert refusal is not None
+    assert refusal.shortfalls == (
+        Shortfall("cpu", 2000, 1000, 12000, stretched_from=10000, idle=0, terminating=2000),
     )
 
 
