@@ -23,6 +23,7 @@ from app.core.actions.aside import set_aside
 from app.core.actions.backfill import backfill
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import enqueue
+from app.core.actions.lower_gangs import LowerGangs
 from app.core.actions.minimum import is_reached
 from app.core.actions.over_capability import evict_over_capability
 from app.core.actions.ports import NodeFinder
@@ -31,7 +32,6 @@ from app.core.actions.queue_allocation_gates import keep_room_for_shown, newly_s
 from app.core.actions.reclaim import gangreclaim, reclaim
 from app.core.actions.revoking import revoke
 from app.core.actions.shuffle import shuffle
-from app.core.actions.standing_back import StandingBack
 from app.core.faults import (
     MOST_FAULTS,
     LookingAt,
@@ -73,7 +73,7 @@ EVICTING: Mapping[str, Callable[[Cycle], Steps]] = {
 }
 """The actions that evict. On demand, and for questions, no pod is evicted."""
 FOR_GANGS = EVICTING.keys() - {"shuffle"}
-"""Those of them that evict for gangs which wait."""
+"""Actions of these that evict for gangs which wait."""
 
 _PIECE = 256
 """Groups looked at between two yields when all actions have run."""
@@ -336,22 +336,22 @@ def _run_actions(cycle: Cycle, without: Collection[Upkeep]) -> Steps:
 
 def _act(cycle: Cycle, keep_up: KeepUp) -> Steps:
     """Run the configured actions, and those gangs again that stood back."""
-    names, standing = _reclaiming_first(cycle.actions), StandingBack(cycle)
+    names, lower = _reclaiming_first(cycle.actions), LowerGangs(cycle)
     for position, name in enumerate(names):
         action = ACTIONS.get(name) or (EVICTING.get(name) if cycle.is_full else None)
         later = [EvictionAction(each) for each in names[position + 1 :] if each in FOR_GANGS]
         if name == "allocate":
-            standing.begin(later if cycle.is_full else [])
-            yield from allocate(cycle, standing)
+            lower.begin(later if cycle.is_full else [])
+            yield from allocate(cycle, lower)
         elif action is shuffle:
             yield from keep_up(Upkeep.SHUFFLE, shuffle)
         elif action is not None:
             yield from action(cycle)
         if action is preempt:
             yield from keep_up(Upkeep.REVOKE, revoke)
-        if standing.behind and not later:
-            yield from call_forward(cycle, standing)
-    standing.explain()
+        if lower.behind and not later:
+            yield from call_forward(cycle, lower)
+    lower.explain()
 
 
 def _count_loans(cycle: Cycle) -> Steps:

@@ -27,10 +27,10 @@ from app.core.actions.collecting import collect
 from app.core.actions.contention import contend
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.enqueue import shut_out
+from app.core.actions.lower_gangs import LowerGangs
 from app.core.actions.minimum import awaits_unknown, is_reached, place_minimum
 from app.core.actions.precedence import Order, Precedence
 from app.core.actions.serving import serve, take_turns
-from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
 from app.model.gang import Gang
@@ -39,7 +39,7 @@ _PIECE = 32
 """Groups looked at between two yields."""
 
 
-def allocate(cycle: Cycle, standing: StandingBack) -> Steps:
+def allocate(cycle: Cycle, lower: LowerGangs) -> Steps:
     """Place what admitted gangs wait for, but for those that stand back."""
     turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
     plain: list[Gang] = []
@@ -67,23 +67,23 @@ def allocate(cycle: Cycle, standing: StandingBack) -> Steps:
     ahead = [gang for _, gang in first]
     yield from _serve_first(cycle, turns, _in_order(first))
     nominated_room.block(cycle, precedence.beside)
-    yield from collect(cycle, plain, standing)
+    yield from collect(cycle, plain, lower)
     yield from _stand_in_line(turns, plain)
-    yield from _entitled_first(cycle, turns, standing)
-    yield from borrow(cycle, [*(gang for _, gang in torn), *ahead, *plain], standing)
-    yield from take_turns(cycle, last, by_share=True, standing=standing)
+    yield from _entitled_first(cycle, turns, lower)
+    yield from borrow(cycle, [*(gang for _, gang in torn), *ahead, *plain], lower)
+    yield from take_turns(cycle, last, by_share=True, lower=lower)
 
 
-def call_forward(cycle: Cycle, standing: StandingBack) -> Steps:
+def call_forward(cycle: Cycle, lower: LowerGangs) -> Steps:
     """Serve the gangs that stood back, and evict for them as for those before them.
 
     Some of them stand back again, for others of them.
     """
-    actions = standing.actions
-    while standing.behind:
-        gangs = list(standing.behind.values())
-        standing.behind.clear()
-        standing.begin(actions)
+    actions = lower.actions
+    while lower.behind:
+        gangs = list(lower.behind.values())
+        lower.behind.clear()
+        lower.begin(actions)
         turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
         last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
         for gang in gangs:
@@ -91,22 +91,22 @@ def call_forward(cycle: Cycle, standing: StandingBack) -> Steps:
             if gang.unused and not gang.partial:
                 last.add(Backlog(gang, goes_last=True))
         yield from _stand_in_line(turns, gangs)
-        yield from _entitled_first(cycle, turns, standing)
-        yield from borrow(cycle, gangs, standing)
-        yield from take_turns(cycle, last, by_share=True, standing=standing)
+        yield from _entitled_first(cycle, turns, lower)
+        yield from borrow(cycle, gangs, lower)
+        yield from take_turns(cycle, last, by_share=True, lower=lower)
         for action in actions:
             yield from contend(cycle, action, gangs)
 
 
-def _entitled_first(cycle: Cycle, turns: Turns[Backlog], standing: StandingBack) -> Steps:
+def _entitled_first(cycle: Cycle, turns: Turns[Backlog], lower: LowerGangs) -> Steps:
     """Serve by shares; gangs with which queues hold too much come last if that is taken back."""
-    standing.late = {}
-    yield from take_turns(cycle, turns, by_share=True, standing=standing)
-    late, standing.late = list(standing.late.values()), None
+    lower.late = {}
+    yield from take_turns(cycle, turns, by_share=True, lower=lower)
+    late, lower.late = list(lower.late.values()), None
     if late:
         last: Turns[Backlog] = Turns(cycle.opened, cycle.line)
         yield from _stand_in_line(last, late)
-        yield from take_turns(cycle, last, by_share=True, standing=standing)
+        yield from take_turns(cycle, last, by_share=True, lower=lower)
 
 
 def _stand_in_line(turns: Turns[Backlog], gangs: Iterable[Gang]) -> Steps:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.lower_gangs import LowerGangs
 from app.core.actions.minimum import is_reached
 from app.core.actions.serving import beyond_all_room, take_turns
-from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
 from app.model.gang import Gang
@@ -24,7 +24,7 @@ _PIECE = 32
 """Groups looked at between two yields."""
 
 
-def borrow(cycle: Cycle, gangs: Sequence[Gang], standing: StandingBack) -> Steps:
+def borrow(cycle: Cycle, gangs: Sequence[Gang], lower: LowerGangs) -> Steps:
     """Serve those of ``gangs`` that still lack places and do not stand back.
 
     Not on demand: what others wait for is not known there.
@@ -32,11 +32,11 @@ def borrow(cycle: Cycle, gangs: Sequence[Gang], standing: StandingBack) -> Steps
     if not (cycle.opened.borrows and cycle.is_full):
         return
     refused = (gang for gang in gangs if cycle.is_refused(gang))
-    waiting = [gang for gang in refused if gang.key not in standing.behind]
+    waiting = [gang for gang in refused if gang.key not in lower.behind]
     if not waiting:
         return
     for gang in waiting:
-        standing.note(gang)
+        lower.note(gang)
     with cycle.beyond_shares():
         for reached in (False, True):
             turns: Turns[Backlog] = Turns(cycle.opened, cycle.line)
@@ -46,7 +46,7 @@ def borrow(cycle: Cycle, gangs: Sequence[Gang], standing: StandingBack) -> Steps
                         turns.add(Backlog(gang))
                 if number % _PIECE == 0:
                     yield
-            yield from take_turns(cycle, turns, by_share=False, standing=standing)
+            yield from take_turns(cycle, turns, by_share=False, lower=lower)
 
 
 def _lacks_places(cycle: Cycle, gang: Gang, reached: bool) -> bool:

@@ -23,10 +23,10 @@ import numpy as np
 from app.core.actions.areas import open_rows
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
+from app.core.actions.lower_gangs import LowerGangs
 from app.core.actions.minimum import is_reached, tasks_of_minimum
 from app.core.actions.network import DomainSearch, Members
 from app.core.actions.serving import give_minimum
-from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
 from app.core.texts import instant_text
@@ -51,7 +51,7 @@ _SHORTAGES = _OF_QUEUE | _OF_NODES | {Cause.QUEUE_OVERUSED}
 """Causes that the end of other gangs takes away."""
 
 
-def collect(cycle: Cycle, gangs: Sequence[Gang], standing: StandingBack) -> Steps:
+def collect(cycle: Cycle, gangs: Sequence[Gang], lower: LowerGangs) -> Steps:
     """Serve gangs that have waited long before all others, and keep room for the first ones.
 
     On demand the room that the last cycle kept for others is left to them.
@@ -73,12 +73,12 @@ def collect(cycle: Cycle, gangs: Sequence[Gang], standing: StandingBack) -> Step
     queues = set(turns.queues())
     for gang in gangs:
         if gang.queue in queues:
-            standing.note(gang)
+            lower.note(gang)
     leaning = {queue: _lean(cycle, turns, queue) for queue in turns.queues()}
     turns.start()
     while (queue := turns.queue()) is not None:
         cycle.ledger.lean(queue, -leaning.pop(queue))
-        if (yield from _serve_first(cycle, turns, queue, standing)):
+        if (yield from _serve_first(cycle, turns, queue, lower)):
             leaning[queue] = _lean(cycle, turns, queue)
         else:
             turns.drop(queue)
@@ -163,7 +163,7 @@ def _waits_since(gang: Gang) -> float:
 
 
 def _serve_first(
-    cycle: Cycle, turns: Turns[Backlog], queue: QueueName, standing: StandingBack
+    cycle: Cycle, turns: Turns[Backlog], queue: QueueName, lower: LowerGangs
 ) -> Generator[None, None, bool]:
     """Place the first gang of ``queue``, or collect for it; whether the next one may try.
 
@@ -171,7 +171,7 @@ def _serve_first(
     """
     backlog = turns.take(queue)
     with LookingAt(backlog.gang):
-        if (yield from standing.outranked_by(backlog.gang)) is not None:
+        if (yield from lower.outranked_by(backlog.gang)) is not None:
             return True
         entitled = _is_entitled(cycle, backlog)
         with cycle.beyond_shares(allowed=entitled and cycle.opened.borrows):

@@ -11,8 +11,8 @@ from app.core.actions import refusals
 from app.core.actions.backlog import Backlog
 from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.extras import place_next
+from app.core.actions.lower_gangs import LowerGangs
 from app.core.actions.minimum import is_reached, lacks_members, place_minimum
-from app.core.actions.standing_back import StandingBack
 from app.core.actions.turns import Turns
 from app.core.faults import LookingAt
 from app.core.policy import TaskKey
@@ -81,9 +81,7 @@ def beyond_all_room(cycle: Cycle, gang: Gang) -> Refusal | None:
     return refusals.of_sum(cycle, gang, asked)
 
 
-def take_turns(
-    cycle: Cycle, turns: Turns[Backlog], *, by_share: bool, standing: StandingBack
-) -> Steps:
+def take_turns(cycle: Cycle, turns: Turns[Backlog], *, by_share: bool, lower: LowerGangs) -> Steps:
     """Serve the gangs in turn until none wants more, or can have more, or all stand back.
 
     ``by_share``: a queue that holds all it deserves gets no more turns.
@@ -96,10 +94,10 @@ def take_turns(
         if not dropped:
             backlog = turns.take(at)
             with LookingAt(backlog.gang):
-                if not (yield from standing.holds_back(backlog.gang)):
+                if not (yield from lower.holds_back(backlog.gang)):
                     yield from serve(cycle, turns, backlog)
                     if cycle.is_refused(backlog.gang):
-                        standing.note(backlog.gang)
+                        lower.note(backlog.gang)
         turns.done(at)
         yield
 

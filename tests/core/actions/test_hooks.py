@@ -9,7 +9,7 @@ import pytest
 from app.core.actions import lineage
 from app.core.actions.allocate import allocate
 from app.core.actions.cycle import Cycle
-from app.core.actions.standing_back import StandingBack
+from app.core.actions.lower_gangs import LowerGangs
 from app.core.ledger import Ledger
 from app.core.placement.engine import Placer
 from app.core.policy import NodeRule, NodesNow
@@ -51,7 +51,7 @@ def allocated(*gangs: Gang, cpu: int = 20, **hooks: Any) -> Outcome:
         line=lineage.lines(ledger, by.conf),
         holders=None,
     )
-    for _ in allocate(cycle, StandingBack(cycle)):
+    for _ in allocate(cycle, LowerGangs(cycle)):
         pass
     placed = sum(len(decided.placements) for decided in cycle.plan().placed)
     assert len(ledger.journal) == placed

@@ -39,7 +39,7 @@ Asks = Generator[None, None, Gang | None]
 
 
 @dataclass(slots=True, eq=False)
-class StandingBack:
+class LowerGangs:
     """Which gangs of a cycle stand back, and for which.
 
     ``behind`` are the gangs that stand back now; ``higher`` has the one that each stood back for.
@@ -211,16 +211,16 @@ class StandingBack:
                 cycle.forget_refusal(gang)
                 cycle.refuse(gang, found.told(gang, refusal))
 
-    def _kept_by(self, plan: EvictionPlan) -> "_KeptRoom | None":
+    def _kept_by(self, plan: EvictionPlan) -> "_HigherGang | None":
         gang, running = self.cycle.snapshot.gangs.get(plan.preemptor), self.cycle.snapshot.running
         if gang is None:
             return None
         asked = sum((place.task.request for place in plan.places), np.zeros_like(gang.request))
         index = [running.index[each.uid] for each in plan.victims if each.uid in running.index]
         free = np.maximum(asked - running.requests[index].sum(axis=0), 0)
-        return _KeptRoom(gang, plan.action, len(plan.victims), asked, free)
+        return _HigherGang(gang, plan.action, len(plan.victims), asked, free)
 
-    def _stands_back_for(self, gang: Gang, refusal: Refusal, kept: "_KeptRoom") -> bool:
+    def _stands_back_for(self, gang: Gang, refusal: Refusal, kept: "_HigherGang") -> bool:
         """Whether ``gang`` is the lower one, and would have had room beside what is ``kept``."""
         mine, higher = gang.queue == kept.gang.queue, kept.gang
         asked, index = self._asked(gang), self.cycle.snapshot.axis.index
@@ -237,7 +237,7 @@ class StandingBack:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _KeptRoom:
+class _HigherGang:
     """What is kept for ``gang``, for which ``pods`` go: ``free`` of the ``asked`` is free by now.
 
     Vectors of shape ``(R,)``.
