@@ -81,6 +81,7 @@ def _open_flat(session: Session) -> Hooks:
     quota = Quota(
         ledger=ledger,
         real=real,
+        claimable=real,
         given=lambda name: limits.capability(snapshot.queues[name], snapshot.axis),
         lines={name: (name,) for name in snapshot.queues},
         rivals=lambda _queue: rivals,
@@ -108,11 +109,11 @@ def _open_tree(session: Session, *, level: int) -> Hooks:
         return _refuse_all(fault)
     tree = hierarchy.plant(ledger)
     leaf_lines = {n: ledger.path(n) for n in ledger.snapshot.queues if tree.is_leaf(n)}
-    real = tree.real
     quota = Quota(
         ledger=ledger,
-        real=real,
-        given=real.__getitem__,
+        real=tree.room,
+        claimable=tree.real,
+        given=tree.real.__getitem__,
         lines=leaf_lines,
         rivals=tree.siblings,
         tree=True,
@@ -139,11 +140,13 @@ class Quota:
 
     Queues without a line take no groups. With ``tree`` the sums of whole subtrees count. ``given``
     tells a limit without what the cluster happens to have, which is part of the ``real`` one;
-    ``rivals`` those whose guarantees are out of a queue's reach.
+    ``claimable`` is what claims are compared with, ``rivals`` are those whose guarantees are out of
+    a queue's reach.
     """
 
     ledger: Ledger
     real: Mapping[QueueName, Vector]
+    claimable: Mapping[QueueName, Vector]
     given: Callable[[QueueName], Vector]
     lines: Mapping[QueueName, tuple[QueueName, ...]]
     rivals: Callable[[Queue], Sequence[Queue]]
@@ -166,7 +169,7 @@ class Quota:
             return PERMIT
         for name in line:
             held = held_of(name)
-            refusal = self._compare(name, asked, held=held, limit=self.real[name])
+            refusal = self._compare(name, asked, held=held, limit=self.claimable[name])
             if refusal is not None:
                 return Ballot(Vote.REJECT, refusal)
         return PERMIT

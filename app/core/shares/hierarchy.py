@@ -5,6 +5,10 @@ sits in a queue that has children: then it is not defined which limits count, an
 admitted or placed until it is mended. Limits flow down from the root, which is unlimited unless it
 says otherwise: a queue inherits what its capability leaves out, and cannot hold what its siblings
 are guaranteed.
+
+So groups are admitted that no node has room for yet, as in Volcano. Unlike there, what queues
+without a limit above them may hold is what the cluster leaves of what their siblings are
+guaranteed: from something unlimited nothing would be taken off.
 """
 
 from dataclasses import dataclass
@@ -29,6 +33,9 @@ class Tree:
     parents: frozenset[QueueName]
     deserved: dict[QueueName, Vector]
     real: dict[QueueName, Vector]
+    """What queues may hold by the limits that are set."""
+    room: dict[QueueName, Vector]
+    """What queues may hold of this cluster: all but what is kept for their siblings."""
     guaranteed: dict[QueueName, tuple[Queue, ...]]
     """Of the children of a queue those that are guaranteed something."""
 
@@ -70,11 +77,17 @@ def plant(ledger: Ledger) -> Tree:
     }
     children = _children(snapshot)
     deserved[ROOT_QUEUE] = limits.total((deserved[n] for n in children.get(ROOT_QUEUE, ())), axis)
+    real = _flow_down(snapshot, children=children, guarantee=guarantee)
+    room = real
+    if any(queue.guarantee for queue in snapshot.queues.values()):
+        most = snapshot.total
+        room = _flow_down(snapshot, children=children, guarantee=guarantee, most=most)
     return Tree(
         line={name: tuple(reversed(ledger.path(name))) for name in snapshot.queues},
         parents=frozenset(children),
         deserved=deserved,
-        real=_flow_down(snapshot, children=children, guarantee=guarantee),
+        real=real,
+        room=room,
         guaranteed={
             parent: limits.guaranteed(snapshot.queues[name] for name in names)
             for parent, names in children.items()
@@ -87,7 +100,9 @@ def _flow_down(
     *,
     children: dict[QueueName, list[QueueName]],
     guarantee: dict[QueueName, Vector],
+    most: Vector | None = None,
 ) -> dict[QueueName, Vector]:
+    """The limits of all queues; there is ``most`` of what some queue is guaranteed."""
     axis = snapshot.axis
     root = limits.capability(snapshot.queues[ROOT_QUEUE], axis)
     capability = {ROOT_QUEUE: root}
@@ -97,8 +112,12 @@ def _flow_down(
         parent = ahead.pop()
         below = children.get(parent, [])
         guaranteed = limits.total((guarantee[n] for n in below), axis)
-        unreserved = np.maximum(real[parent] - guaranteed, 0)
         for name in below:
+            above = real[parent]
+            if most is not None:
+                of_others = guaranteed > guarantee[name]
+                above = np.where(of_others, np.minimum(above, most), above)
+            unreserved = np.maximum(above - guaranteed, 0)
             own = limits.capability(snapshot.queues[name], axis)
             capability[name] = np.where(own < UNLIMITED, own, capability[parent])
             real[name] = np.minimum(unreserved + guarantee[name], capability[name])

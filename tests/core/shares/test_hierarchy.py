@@ -61,6 +61,55 @@ def test_limits_flow_down_less_what_siblings_are_guaranteed() -> None:
     }
 
 
+def room_cpu(queues: tuple[Queue, ...]) -> dict[str, int]:
+    tree = hierarchy.plant(Ledger(make_snapshot(nodes=NODES, queues=queues)))
+    return {name: int(vector[0]) for name, vector in tree.room.items()}
+
+
+IDLE = tuple(child(name, "root", guarantee=amounts_of(cpu=4)) for name in ("a", "b"))
+"""Queues of which nothing is seen but that each keeps four of the ten cores."""
+
+
+def test_a_queue_may_hold_what_the_cluster_leaves_of_what_its_siblings_are_guaranteed() -> None:
+    assert room_cpu((*IDLE, child("c", "root"))) == {
+        "root": UNLIMITED,
+        "default": 2000,
+        "a": 6000,
+        "b": 6000,
+        "c": 2000,
+    }
+    assert room_cpu(TREE) == real_cpu(TREE)
+
+
+def test_guarantees_below_a_queue_without_a_limit_keep_room_there() -> None:
+    queues = (child("eng", "root"), child("dev", "eng", guarantee=amounts_of(cpu=2)))
+    assert room_cpu((*queues, child("prod", "eng"))) == {
+        "root": UNLIMITED,
+        "default": UNLIMITED,
+        "eng": UNLIMITED,
+        "dev": UNLIMITED,
+        "prod": 8000,
+    }
+
+
+def test_guarantees_of_idle_queues_keep_no_group_from_being_admitted() -> None:
+    hooks, _ = opened((*IDLE, child("c", "root")))
+    assert hooks.enqueueable
+    assert hooks.allocatable
+    assert hooks.permitted
+    assert hooks.enqueueable(claiming("big", cpu=500, queue="c")).vote is Vote.PERMIT
+    assert hooks.allocatable(QueueName("c"), sized_task(cpu=2)) is None
+    refusal = hooks.allocatable(QueueName("c"), sized_task(cpu=3))
+    assert refusal is not None
+    assert (refusal.cause, refusal.where) == (Cause.QUEUE_ROOM, "c")
+    assert [holder.who for holder in refusal.holders] == [
+        "guarantee of queue a",
+        "guarantee of queue b",
+    ]
+    assert hooks.permitted(QueueName("c"), sized_task(cpu=3)) is None
+    assert hooks.allocatable(QueueName("a"), sized_task(cpu=6)) is None
+
+
 def test_a_limit_of_the_root_limits_all() -> None:
     queues = (make_queue("root", capability=amounts_of(cpu=3)), *TREE)
     assert real_cpu(queues) == {

@@ -2,11 +2,15 @@
 
 import pytest
 
+from app.core.planner import plan
 from app.core.shares.limits import exceeding, guaranteed, missing, over_limit
+from app.model.conf import PluginConf
+from app.model.ids import QueueName
 from app.model.reason import Cause, Holder, Refusal, Shortfall
 from app.model.resources import CPU_COLUMN, MEMORY_COLUMN, Vector
-from app.model.workload import Queue
-from tests.builders import make_gang, make_queue
+from app.model.workload import GroupPhase, Queue
+from tests.builders import make_gang, make_queue, make_snapshot
+from tests.core.actions.rigs import cores, gang_of, policies
 from tests.core.plugins.sessions import amounts_of, claiming, holding, room
 
 
@@ -74,3 +78,25 @@ def test_a_queue_is_not_in_its_own_way_nor_who_is_guaranteed_something_else() ->
     own, other = sure("own", 1), sure("other", cpu=0, gib=3)
     refusal = over_limit(own, lack, rivals=(own, other))
     assert (refusal.cause, refusal.holders) == (Cause.QUEUE_ROOM, ())
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    ["proportion", "capacity", PluginConf("capacity", switches={"enableHierarchy": True})],
+    ids=["proportion", "capacity", "tree"],
+)
+def test_what_several_idle_queues_are_guaranteed_is_kept_from_another_one(
+    plugin: str | PluginConf,
+) -> None:
+    """Two queues keep 8 of 10 cores, so a third one gets 2 however much it asks for."""
+    sure = [
+        make_queue(name, guarantee=amounts_of(cpu=4), deserved=amounts_of(cpu=4)) for name in "ab"
+    ]
+    queues = (make_queue("root"), *sure, make_queue("c", deserved=amounts_of(cpu=2)))
+    gangs = tuple(
+        gang_of(f"g{number}", 1, queue=QueueName("c"), phase=GroupPhase.PENDING)
+        for number in range(10)
+    )
+    snapshot = make_snapshot(nodes=cores(10), gangs=gangs, queues=queues)
+    by = policies((("gang",), ("predicates", plugin)), ("enqueue", "allocate", "backfill"))
+    assert len(plan(snapshot, by, now=1000.0, shapes=None).placed) == 2
