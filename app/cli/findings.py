@@ -33,6 +33,8 @@ FINE = "nothing is missing"
 _OF_COMMAND = "Command "
 """What a job says that a Command ended goes on with the Command's UID."""
 BEHIND_GATES = "SchedulingGated"
+UNANSWERED = "NoScheduler"
+"""Why a pod waits of which the scheduler that it names says nothing."""
 _MAY_LACK_MEMBERS = frozenset({"CoolingDown", "NotEnoughTasks", "NotEnoughPodsOfTask"})
 """Causes of groups whose members may not exist: one cools down when they were not created."""
 _WITH_MINIMUM = frozenset({"Running", "Completed"})
@@ -222,6 +224,7 @@ def _objects(found: Findings) -> tuple[str, str]:
         or _gates(found)
         or _pods(found)
         or _warning(found)
+        or _unseen(found)
         or ("", _quiet(found))
     )
 
@@ -264,7 +267,9 @@ def _pods(found: Findings) -> Verdict:
     for pod in found.pods:
         unmet = _unmet(pod, "PodScheduled")
         if unmet is not None and unmet.get("reason") == BEHIND_GATES:
-            return _behind_gates(pod)
+            return (
+                _behind_gates(pod) if spec(pod).get("schedulingGates") else _to_be_bound(found, pod)
+            )
         if unmet is not None:
             said = unmet.get("message") or "is not scheduled"
             return str(unmet.get("reason") or ""), f"pod {key_of(pod)}: {said}"
@@ -274,6 +279,15 @@ def _pods(found: Findings) -> Verdict:
                 said = waiting.get("message") or waiting["reason"]
                 return str(waiting["reason"]), f"pod {key_of(pod)}: {said}"
     return None
+
+
+def _unseen(found: Findings) -> Verdict:
+    """That no scheduler has said anything of the pod asked about, which is to get a node."""
+    pod = found.pods[0] if found.is_of_pod else {}
+    waits = status(pod).get("phase") == "Pending" and not spec(pod).get("nodeName")
+    if not waits or status(pod).get("conditions"):
+        return None
+    return UNANSWERED, f"pod {key_of(pod)}: {_scheduler(pod)} has not looked at it"
 
 
 def _behind_gates(pod: Object) -> tuple[str, str]:
@@ -286,6 +300,19 @@ def _behind_gates(pod: Object) -> tuple[str, str]:
     if placed is not None and placed.get("status") == "True":
         return BEHIND_GATES, f"pod {key_of(pod)} has its place, and its gate is to be opened"
     return BEHIND_GATES, f"pod {key_of(pod)} waits behind the gate {', '.join(gates)}"
+
+
+def _to_be_bound(found: Findings, pod: Object) -> tuple[str, str]:
+    """What a pod waits for whose gate has been opened."""
+    least = int(spec(found.group or {}).get("minMember") or 1)
+    others = f", together with others of its group ({least} at least)" if least > 1 else ""
+    return UNANSWERED, (
+        f"pod {key_of(pod)} has its place, and {_scheduler(pod)} is to bind it{others}"
+    )
+
+
+def _scheduler(pod: Object) -> str:
+    return f"the scheduler that serves {spec(pod).get('schedulerName')}"
 
 
 def _condition(pod: Object, kind: str) -> Object | None:

@@ -70,6 +70,8 @@ _NEXT: Final[Mapping[str, str]] = {
     "what keeps one of them",
     "SchedulingGated": "see that the extender runs and that its /readyz answers: it opens the gate "
     "of pods that have a place, and says of the others why they wait",
+    "NoScheduler": "see that a kube-scheduler with a profile of that name runs, and that all pods "
+    "of the group have that schedulerName",
 }
 _GOING: Final = (
     "wait for pods of {limiting} to end (some are terminating already), or raise its capability"

@@ -93,11 +93,12 @@ def gated(*conditions: Object) -> Object:
         "reason": "SchedulingGated",
         "message": "Scheduling is blocked due to non-empty scheduling gates",
     }
-    return pod(
+    made = pod(
         "p",
         annotations={"scheduling.k8s.io/group-name": "not-there"},
         status={"phase": "Pending", "conditions": [behind, *conditions]},
     )
+    return {**made, "spec": {**made["spec"], "schedulingGates": [{"name": "pumice.sh/plan"}]}}
 
 
 def put(stand: Stand, item: Object) -> None:
@@ -287,7 +288,7 @@ def test_a_group_and_a_pod_lead_to_the_same_reason(stand: Stand) -> None:
     assert first(stand, "pg/g") == f"podgroup default/g is Pending: {why}"
     assert first(stand, "pod/p") == f"pod default/p is Pending: {why}"
     assert "Pods:       1 Pending\n" in stand.printed("explain", "podgroup/g")
-    assert first(stand, "other") == "pod default/other is Pending: nothing is missing"
+    assert first(stand, "other").startswith("pod default/other is Pending: pod default/other: the ")
 
 
 def test_a_pod_is_said_to_be_in_its_own_phase(stand: Stand) -> None:

@@ -237,6 +237,41 @@ def test_gates_are_told_by_whose_they_are(
     assert rest == list(said[1:])
 
 
+BLOCKED = condition("PodScheduled", "False", "SchedulingGated", "blocked by gates")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "least", "said"),
+    [
+        ([], 1, "pod default/p: the scheduler that serves my-own has not looked at it"),
+        (
+            [BLOCKED],
+            1,
+            "pod default/p has its place, and the scheduler that serves my-own is to bind it",
+        ),
+        (
+            [BLOCKED],
+            3,
+            "pod default/p has its place, and the scheduler that serves my-own is to bind it, "
+            "together with others of its group (3 at least)",
+        ),
+    ],
+    ids=["never seen", "its gate is gone", "of a gang"],
+)
+def test_a_pod_of_which_its_scheduler_says_nothing_names_that_scheduler(
+    conditions: list[Object], least: int, said: str, stand: Stand
+) -> None:
+    made = group("g", phase="Inqueue")
+    stand.create(queue("default"), {**made, "spec": {**made["spec"], "minMember": least}})
+    item = pod("p", annotations={"scheduling.k8s.io/group-name": "g"})
+    item["spec"]["schedulerName"] = "my-own"
+    put(stand, {**item, "status": {"phase": "Pending", "conditions": conditions}})
+    first, reason, step = lines_of(stand, "pod/p")
+    assert first.endswith(f" is {'SchedulingGated' if conditions else 'Pending'}: {said}")
+    assert reason == "NoScheduler"
+    assert step.startswith("see that a kube-scheduler with a profile of that name runs")
+
+
 # who may see little ---------------------------------------------------------------------------
 
 
