@@ -6,6 +6,7 @@ the claim to its request from groups that can run. It is set aside with its reas
 HyperNode, a limit or the group itself changes. Then it is looked at again, in its place in the
 order.
 
+Members that do not exist, and that only ``minResources`` tell of, set no group aside by their size.
 Not so groups with pods that ask for ``queue-allocation-gate``: they wait for an autoscaler, and
 their queue keeps room for them. Nor those that are bound in part: what they lack goes first
 wherever it is found.
@@ -17,9 +18,9 @@ from dataclasses import replace
 from app.core.actions import refusals
 from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
+from app.core.actions.outlook import is_guess
 from app.core.gangs import slots
 from app.core.gangs.need import Need
-from app.model.amounts import PODS
 from app.model.gang import Gang, Task
 from app.model.ids import NodeName
 from app.model.reason import NODES_MAY_HELP, Never, Refusal
@@ -34,7 +35,10 @@ def set_aside(cycle: Cycle, gang: Gang) -> None:
     if refusal is None or refusal.cause not in NODES_MAY_HELP or _is_kept(gang):
         return
     task = _fits_no_node(cycle, gang)
-    if task is not None and refusal.never is None:
+    if task is None and refusal.never is Never.NODES and _no_part_fits(cycle, gang):
+        cycle.forget_refusal(gang)
+        cycle.refuse(gang, refusals.too_few(gang))
+    elif task is not None and refusal.never is None:
         by_nodes = refusals.of_member(cycle, gang, cycle.finder.explain(gang, task))
         cycle.set_aside(gang, replace(by_nodes, detail=refusal.detail))
     elif (
@@ -64,10 +68,13 @@ def _is_kept(gang: Gang) -> bool:
 
 
 def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
-    """The first of the members that fit no node, if ``gang`` can get nothing more without them."""
+    """The first of the members that fit no node, if ``gang`` can get nothing more without them.
+
+    Members that do not exist count where their shape is known.
+    """
     need = Need.of(gang, cycle.ledger.gang(gang))
     wanted = [(task, 1) for task in cycle.unserved(gang)]
-    if not need.met:
+    if not need.met and gang.role_shapes:
         wanted += slots.least_slots(gang, cycle.snapshot, made=cycle.slot_shapes)
         wanted += slots.other_slots(gang, cycle.snapshot)
     able: Counter[str] = Counter()
@@ -91,6 +98,18 @@ def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
     return min(unfit, key=lambda task: rank(task, key))
 
 
+def _no_part_fits(cycle: Cycle, gang: Gang) -> bool:
+    """Whether members that do not exist would fit no node as equal parts of ``minResources``.
+
+    They need not be that large: the ``minResources`` of Spark have the executors, of which the
+    minimum takes none.
+    """
+    if gang.role_shapes or Need.of(gang, cycle.ledger.gang(gang)).met:
+        return False
+    parts = slots.least_slots(gang, cycle.snapshot, made=cycle.slot_shapes)
+    return any(cycle.finder.never(part) is not None for part, _ in parts)
+
+
 def _asks_for_all(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:
     """Whether what ``gang`` was refused for is all that it can do with.
 
@@ -111,11 +130,9 @@ def _asks_for_all(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:
 
 def _is_guessed(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:
     """Whether more was asked for than ``minResources``, members that do not exist included."""
-    least, axis = gang.min_request, cycle.snapshot.axis
-    if least is None or not gang.lacks_members:
-        return False
+    index = cycle.snapshot.axis.index
     return any(
-        lack.asked > least[axis.index[lack.resource]]
+        is_guess(gang, lack.asked, index[lack.resource])
         for lack in refusal.shortfalls
-        if lack.resource != PODS and lack.resource in axis.index
+        if lack.resource in index
     )

@@ -2,7 +2,8 @@
 
 A request is never met that is more than its limit is in all, whatever of it is free. What the gang
 holds already is part of its request while it lacks its minimum. Nodes that are away or cordoned may
-come back, so they count in what the cluster has.
+come back, so they count in what the cluster has. Nothing is said to be never by a guess at what
+members ask for that do not exist.
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,6 +12,7 @@ from dataclasses import replace
 from app.core.shares.limits import capability_of
 from app.model.gang import Gang
 from app.model.reason import GUARANTEE, Cause, NearestDomain, Never, Refusal, Shortfall
+from app.model.resources import PODS_COLUMN
 from app.model.snapshot import Snapshot
 
 _OF_ROOM = frozenset(
@@ -58,6 +60,8 @@ class Judge:
             return None
         is_whole = gang.counts.ready >= gang.min_member
         asked = lack.asked + (0 if is_whole else int(gang.allocated[position]))
+        if gang.min_request is not None and is_guess(gang, asked, position):
+            asked = int(gang.min_request[position])
         there, away = (sums[position] for sums in self._cluster())
         if asked > there + away:
             is_absent = not there + away and self._snapshot.table.nodes
@@ -78,6 +82,18 @@ class Judge:
             away = (self._snapshot.table.sizes().sum(axis=0) - total).clip(min=0)
             self._sums = total.tolist(), away.tolist()
         return self._sums
+
+
+def is_guess(gang: Gang, asked: int, position: int) -> bool:
+    """Whether ``gang`` asks for that amount of a resource only by a guess.
+
+    ``position`` is the resource's on the axis. It is a guess where the amount is more than
+    ``minResources`` and members that do not exist are part of it. How many pods these are is known.
+    """
+    least = gang.min_request
+    if least is None or position == PODS_COLUMN or not gang.lacks_members:
+        return False
+    return asked > int(least[position])
 
 
 def _exceeds(asked: int, limit: int | None) -> bool:

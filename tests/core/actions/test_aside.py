@@ -9,6 +9,7 @@ from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_gang, make_queue
 from tests.core.actions.rigs import cores, cycle, gang_of, members, policies, sized, used, vector
 
+PROPORTION = policies((("proportion",),), ("enqueue", "allocate"))
 CAPACITY = policies((("capacity",),), ("enqueue", "allocate"))
 
 
@@ -49,6 +50,30 @@ def test_the_first_member_that_fits_no_node_is_told_of_whatever_their_order() ->
         refusal = outcome.refusal("g")
         assert refusal.never is Never.NODES
         assert [lack.asked for lack in refusal.shortfalls] == [9000]
+
+
+def test_a_group_is_not_set_aside_by_the_size_of_members_that_do_not_exist() -> None:
+    """What a driver and its executors ask for is more than a node has; the driver alone is not."""
+    driver = make_gang("spark", min_member=1, min_request=vector(cpu=6))
+    outcome = cycle(driver, nodes=cores(4, 4))
+    assert outcome.text("spark") == "group default/spark: pods asked 1, present 0"
+    assert not outcome.plan.set_aside
+
+
+def test_what_such_a_group_claims_is_kept_from_others() -> None:
+    """Else both drivers would run, and find no room for their executors."""
+    first, second = (
+        make_gang(
+            name,
+            min_member=1,
+            min_request=vector(cpu=6),
+            created=at,
+            phase=GroupPhase.PENDING,
+        )
+        for at, name in enumerate(("first", "second"))
+    )
+    outcome = cycle(first, second, nodes=cores(4, 4), by=PROPORTION)
+    assert outcome.plan.admitted == ("default/first",)
 
 
 def test_a_group_that_asks_for_more_than_its_queue_may_hold_is_set_aside() -> None:

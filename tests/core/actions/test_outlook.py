@@ -53,6 +53,25 @@ def test_what_a_part_of_the_gang_holds_belongs_to_what_it_asks() -> None:
     assert cycle(held, nodes=nodes, used=used(nodes, n0=2)).refusal("g").never is Never.CLUSTER
 
 
+@pytest.mark.parametrize(
+    ("least", "never"), [(8, None), (10, Never.CLUSTER), (None, Never.CLUSTER)]
+)
+def test_what_is_guessed_of_a_member_that_does_not_exist_never_makes_it_never(
+    least: int | None, never: Never | None
+) -> None:
+    """Two members of 4 and 3 cores are there: a third like them is too much, one of 1 is not."""
+    known = members("big", 1, cpu=4, role="worker") + members("small", 1, cpu=3, role="worker")
+    gang = make_gang(
+        "g",
+        waiting=known,
+        min_member=3,
+        counts=Counts(pending=2),
+        min_request=None if least is None else vector(cpu=least),
+        role_shapes={"worker": known[0].shape},
+    )
+    assert cycle(gang, nodes=cores(4, 4)).refusal("g").never is never
+
+
 @pytest.mark.parametrize(("cpu", "never"), [(4, None), (5, Never.NODES)])
 def test_a_pod_larger_than_any_node_never_runs(cpu: int, never: Never | None) -> None:
     nodes = cores(4, 4, 4)

@@ -1,0 +1,32 @@
+"""Groups as operators make them: with `minResources` of more pods than the minimum takes.
+
+Spark and LeaderWorkerSet ask for one pod at once and name what all of them will ask for, so that no
+two of them start where only one has room for its other pods.
+"""
+
+from __future__ import annotations
+
+from tests.clusters import workloads
+from tests.clusters.place import Place
+
+ALL = {"cpu": "6"}
+"""A driver and two executors of 2 cores each: more than a node has."""
+
+
+def test_no_driver_starts_where_there_is_no_room_for_its_executors(place: Place) -> None:
+    place.add_nodes(2, cpu="4")
+    place.add_group("first", 1, minResources=ALL)
+    place.wait_phase("first", "Inqueue")
+    place.add_group("second", 1, minResources=ALL)
+    place.wait_condition("second", "Reserved", "False", says="pods asked 1, present 0")
+    place.wait_phase("second", "Pending")
+    place.submit(workloads.pod(f"{name}-0", group=name, cpu="2") for name in ("first", "second"))
+    place.wait_pod_bound("first-0")
+    place.wait_summary("second", "cpu asked 6, free ")
+    assert not place.bound("second")
+
+    place.submit(workloads.pod(f"first-{at}", group="first", cpu="2") for at in (1, 2))
+    place.wait_bound("first", 3)
+    assert not place.bound("second")
+    place.delete_gang("first")
+    place.wait_pod_bound("second-0")
