@@ -215,6 +215,28 @@ class TestVolcano5984:
         assert (crowd.runs("elastic"), crowd.runs("new")) == (10, 1)
 
 
+class TestVolcano1195:
+    """With `drf`, of equal jobs one held all, and the other one was to get its half."""
+
+    @pytest.mark.parametrize("gang", ["gang", WHOLE])
+    @pytest.mark.parametrize("minimum", [1, 2, 3])
+    def test_a_job_gets_an_equal_share_from_what_the_other_has_beyond_its_minimum(
+        self, gang: str | PluginConf, minimum: int
+    ) -> None:
+        crowd = Crowd(
+            [Job("first", 6, minimum=minimum, rows=(0,) * 6), Job("second", 3)],
+            boards(6),
+            policies(
+                (("priority", gang, "conformance"), ("predicates", "drf", "proportion")), BOTH
+            ),
+            freezes=False,
+        )
+        crowd.until_quiet(most=10)
+        [eviction] = crowd.evictions
+        assert len(eviction.victims) == 3
+        assert (crowd.runs("first"), crowd.runs("second")) == (3, 3)
+
+
 class TestKai1750:
     """A protected queue of low priority was looked at first, and its sibling then not at all."""
 

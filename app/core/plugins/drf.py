@@ -1,7 +1,7 @@
 """drf: the group with the smaller dominant share of the cluster goes first.
 
-A gang takes room of another one in its queue if its share, with all that it asks for, stays smaller
-than that of the other one without the pod: equals leave one another alone.
+A gang takes room of another one in its queue if its share, with all that it asks for, gets no
+larger than that of the other one without the pod: what two of the same size hold stays with them.
 
 With ``enableHierarchy`` queues are ordered too, by the hierarchical shares of
 :mod:`app.core.shares.hdrf`, and take room from one another by the same rule where their paths part.
@@ -39,7 +39,7 @@ def configure(conf: PluginConf) -> OpenPlugin:
                 return None
             mine = share(ledger.gang(preemptor.gang).allocated + preemptor.asked)
             its = share(ledger.gang(candidate.gang).allocated - candidate.request)
-            return mine + EQUAL < its
+            return mine <= its + EQUAL
 
         spares = "of groups with no larger share"
         hooks = Hooks(
