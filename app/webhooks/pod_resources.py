@@ -19,10 +19,15 @@ def check_resources(resources: Mapping[str, Any], path: str, findings: Findings)
     """``resources`` of a container."""
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
     for kind, written in (("limits", limits), ("requests", requests)):
-        for name, value in written.items():
-            _check_amount(name, value, f"{path}.{kind}[{name}]", findings)
+        check_amounts(written, f"{path}.{kind}", findings)
     for name, value in requests.items():
         _check_share(name, value, limits, path=path, findings=findings)
+
+
+def check_amounts(amounts: Mapping[str, Any], path: str, findings: Findings) -> None:
+    """``amounts`` of resources, by their names."""
+    for name, value in amounts.items():
+        _check_amount(name, value, f"{path}[{name}]", findings)
 
 
 def _check_amount(name: str, value: object, path: str, findings: Findings) -> None:

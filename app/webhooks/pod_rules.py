@@ -23,6 +23,14 @@ _TERMS: Final = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExec
 _PREFERRED: Final = "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[]"
 _NEAR: Final = "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[]"
 _FAR: Final = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[]"
+_RATHER_NEAR: Final = "affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[]"
+_RATHER_FAR: Final = "affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[]"
+_POD_TERMS: Final = (
+    *(_NEAR, _FAR),
+    *(f"{_RATHER_NEAR}.podAffinityTerm", f"{_RATHER_FAR}.podAffinityTerm"),
+)
+_NODE_TERMS: Final = (f"{_TERMS}.nodeSelectorTerms[]", f"{_PREFERRED}.preference")
+_SPREAD: Final = "topologySpreadConstraints[]"
 
 REQUIRED: Final[Sequence[tuple[str, str]]] = (
     ("volumes[].configMap", "name"),
@@ -35,11 +43,10 @@ REQUIRED: Final[Sequence[tuple[str, str]]] = (
     ("containers[].env[].valueFrom.secretKeyRef", "key"),
     ("containers[].env[].valueFrom.fieldRef", "fieldPath"),
     ("containers[].env[].valueFrom.resourceFieldRef", "resource"),
-    ("topologySpreadConstraints[]", "topologyKey"),
-    (_NEAR, "topologyKey"),
-    (_FAR, "topologyKey"),
-    (f"{_TERMS}.nodeSelectorTerms[].matchExpressions[]", "key"),
-    (f"{_PREFERRED}.preference.matchExpressions[]", "key"),
+    ("resourceClaims[]", "name"),
+    (_SPREAD, "topologyKey"),
+    (_SPREAD, "whenUnsatisfiable"),
+    *((term, "topologyKey") for term in _POD_TERMS),
 )
 """Texts that must not be empty, by what they are part of."""
 
@@ -51,13 +58,13 @@ ONE_OF: Final[Sequence[tuple[str, tuple[str, ...]]]] = (
         ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"),
     ),
     ("containers[].envFrom[]", ("configMapRef", "secretRef")),
+    (_RATHER_NEAR, ("podAffinityTerm",)),
+    (_RATHER_FAR, ("podAffinityTerm",)),
     ("containers[].livenessProbe", _HANDLERS),
     ("containers[].readinessProbe", _HANDLERS),
     ("containers[].startupProbe", _HANDLERS),
 )
 """Objects in which exactly one of the parts must be given."""
-
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 CHOICES: Final[Sequence[tuple[str, str, tuple[str, ...]]]] = (
     ("", "restartPolicy", ("Always", "OnFailure", "Never")),
@@ -67,20 +74,36 @@ CHOICES: Final[Sequence[tuple[str, str, tuple[str, ...]]]] = (
     ("containers[].ports[]", "protocol", ("TCP", "UDP", "SCTP")),
     ("tolerations[]", "operator", ("Equal", "Exists", "Lt", "Gt")),
     ("tolerations[]", "effect", ("NoSchedule", "PreferNoSchedule", "NoExecute")),
-    ("topologySpreadConstraints[]", "whenUnsatisfiable", ("DoNotSchedule", "ScheduleAnyway")),
-    (f"{_TERMS}.nodeSelectorTerms[].matchExpressions[]", "operator", _OPERATORS),
-    (f"{_PREFERRED}.preference.matchExpressions[]", "operator", _OPERATORS),
+    (_SPREAD, "whenUnsatisfiable", ("DoNotSchedule", "ScheduleAnyway")),
 )
 """Texts of which only some mean something; left out or empty they have a default."""
+
+_OF_LABELS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_SELECTORS: Final = (
+    *(f"{term}.{which}" for term in _POD_TERMS for which in ("labelSelector", "namespaceSelector")),
+    f"{_SPREAD}.labelSelector",
+)
+
+REQUIREMENTS: Final[Sequence[tuple[str, tuple[str, ...]]]] = (
+    *((f"{selector}.matchExpressions[]", _OF_LABELS) for selector in _SELECTORS),
+    *((f"{term}.matchExpressions[]", (*_OF_LABELS, "Gt", "Lt")) for term in _NODE_TERMS),
+    *((f"{term}.matchFields[]", ("In", "NotIn")) for term in _NODE_TERMS),
+)
+"""What labels or fields must be: each a key, one of these operators, and its values."""
 
 _ANY_NUMBER: Final = 2**31
 
 RANGES: Final[Sequence[tuple[str, str, range]]] = (
     ("", "activeDeadlineSeconds", range(1, _ANY_NUMBER)),
-    ("topologySpreadConstraints[]", "maxSkew", range(1, _ANY_NUMBER)),
-    (_PREFERRED, "weight", range(1, 101)),
+    (_SPREAD, "minDomains", range(1, _ANY_NUMBER)),
 )
-"""Numbers from and to."""
+"""Numbers from and to, where they are given."""
+
+GIVEN: Final[Sequence[tuple[str, str, range]]] = (
+    (_SPREAD, "maxSkew", range(1, _ANY_NUMBER)),
+    *((rather, "weight", range(1, 101)) for rather in (_PREFERRED, _RATHER_NEAR, _RATHER_FAR)),
+)
+"""Numbers from and to that must be given."""
 
 NAMES: Final = (
     ("hostname", label_problems),
@@ -100,6 +123,9 @@ def check_fields(spec: Mapping[str, Any], path: str, findings: Findings) -> None
         if problems:
             findings.refuse(at(path, key), f'Invalid value: "{name}": {", ".join(problems)}')
     check_labels(spec.get("nodeSelector"), at(path, "nodeSelector"), findings)
+    for place, operators in REQUIREMENTS:
+        for where, requirement in _places(spec, place, path):
+            _check_requirement(requirement, operators, where, findings)
 
 
 def check_labels(labels: object, path: str, findings: Findings) -> None:
@@ -130,6 +156,9 @@ def _check_values(spec: Mapping[str, Any], path: str, findings: Findings) -> Non
     for place, key, fit in RANGES:
         for where, holder in _places(spec, place, path):
             _check_range(number_or_none(holder.get(key)), fit, at(where, key), findings)
+    for place, key, fit in GIVEN:
+        for where, holder in _places(spec, place, path):
+            _check_range(number_or_none(holder.get(key)) or 0, fit, at(where, key), findings)
 
 
 def _check_one_of(
@@ -154,6 +183,27 @@ def _check_choice(
     if chosen and chosen not in choices:
         known = ", ".join(f'"{each}"' for each in choices)
         findings.refuse(at(path, key), f'Unsupported value: "{chosen}": supported values: {known}')
+
+
+def _check_requirement(
+    requirement: Mapping[str, Any], operators: Sequence[str], path: str, findings: Findings
+) -> None:
+    operator, values = text(requirement.get("operator")), requirement.get("values") or ()
+    for key in ("key", "operator"):
+        if not text(requirement.get(key)):
+            findings.refuse(at(path, key), "Required value")
+    _check_choice(requirement, "operator", operators, path=path, findings=findings)
+    if operator in {"In", "NotIn"} and not values:
+        findings.refuse(at(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in {"Exists", "DoesNotExist"} and values:
+        findings.refuse(
+            at(path, "values"),
+            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        )
+    elif operator in {"Gt", "Lt"} and len(values) != 1:
+        findings.refuse(
+            at(path, "values"), "must be specified single value when `operator` is 'Lt' or 'Gt'"
+        )
 
 
 def _check_range(number: int | None, fit: range, path: str, findings: Findings) -> None:

@@ -14,7 +14,7 @@ from app.model.names import (
     port_name_problems,
     qualified_problems,
 )
-from app.webhooks.pod_resources import check_resources
+from app.webhooks.pod_resources import check_amounts, check_resources
 from app.webhooks.pod_rules import check_fields, check_labels, check_told
 from app.wire.findings import Findings, at
 from app.wire.pod_types import check_types
@@ -65,6 +65,8 @@ class _Checking:
         for index, toleration in enumerate(mappings(spec.get("tolerations"))):
             self._check_toleration(toleration, at(path, "tolerations", index))
         self._check_gates()
+        check_resources(mapping(spec.get("resources")), at(path, "resources"), self._findings)
+        check_amounts(mapping(spec.get("overhead")), at(path, "overhead"), self._findings)
 
     def _check_volumes(self) -> None:
         for index, volume in enumerate(mappings(self._spec.get("volumes"))):

@@ -27,7 +27,8 @@ _DECLARED: Final[Shapes] = {
     "PodSpec": {
         "flag": "automountServiceAccountToken enableServiceLinks hostIPC hostNetwork hostPID "
         "hostUsers setHostnameAsFQDN shareProcessNamespace",
-        "number": "activeDeadlineSeconds priority terminationGracePeriodSeconds",
+        "number": "activeDeadlineSeconds terminationGracePeriodSeconds",
+        "small": "priority",
         "text": "dnsPolicy hostname hostnameOverride nodeName preemptionPolicy priorityClassName "
         "restartPolicy runtimeClassName schedulerName serviceAccount serviceAccountName "
         "subdomain",
@@ -94,7 +95,7 @@ _DECLARED: Final[Shapes] = {
     "Toleration": {"number": "tolerationSeconds", "text": "effect key operator value"},
     "TopologySpreadConstraint": {
         "[text]": "matchLabelKeys",
-        "number": "maxSkew minDomains",
+        "small": "maxSkew minDomains",
         "text": "nodeAffinityPolicy nodeTaintsPolicy topologyKey whenUnsatisfiable",
         "LabelSelector": "labelSelector",
     },
@@ -135,14 +136,15 @@ _DECLARED: Final[Shapes] = {
     },
     "Lifecycle": {"text": "stopSignal", "LifecycleHandler": "postStart preStop"},
     "Probe": {
-        "number": "failureThreshold initialDelaySeconds periodSeconds successThreshold "
-        "terminationGracePeriodSeconds timeoutSeconds",
+        "number": "terminationGracePeriodSeconds",
+        "small": "failureThreshold initialDelaySeconds periodSeconds successThreshold "
+        "timeoutSeconds",
         "ExecAction": "exec",
         "GRPCAction": "grpc",
         "HTTPGetAction": "httpGet",
         "TCPSocketAction": "tcpSocket",
     },
-    "ContainerPort": {"number": "containerPort hostPort", "text": "hostIP name protocol"},
+    "ContainerPort": {"small": "containerPort hostPort", "text": "hostIP name protocol"},
     "ContainerResizePolicy": {"text": "resourceName restartPolicy"},
     "SecurityContext": {
         "flag": "allowPrivilegeEscalation privileged readOnlyRootFilesystem runAsNonRoot",
@@ -169,7 +171,8 @@ _DECLARED: Final[Shapes] = {
     "LabelSelector": {"{text}": "matchLabels", "[LabelSelectorRequirement]": "matchExpressions"},
     "ConfigMapVolumeSource": {
         "flag": "optional",
-        "number": "defaultMode defaultUser",
+        "number": "defaultUser",
+        "small": "defaultMode",
         "text": "name",
         "[KeyToPath]": "items",
     },
@@ -180,25 +183,31 @@ _DECLARED: Final[Shapes] = {
         "LocalObjectReference": "nodePublishSecretRef",
     },
     "DownwardAPIVolumeSource": {
-        "number": "defaultMode defaultUser",
+        "number": "defaultUser",
+        "small": "defaultMode",
         "[DownwardAPIVolumeFile]": "items",
     },
-    "EmptyDirVolumeSource": {"number": "mode", "quantity": "sizeLimit", "text": "medium"},
+    "EmptyDirVolumeSource": {"small": "mode", "quantity": "sizeLimit", "text": "medium"},
     "EphemeralVolumeSource": {"PersistentVolumeClaimTemplate": "volumeClaimTemplate"},
     "HostPathVolumeSource": {"text": "path type"},
     "ImageVolumeSource": {"text": "pullPolicy reference"},
     "NFSVolumeSource": {"flag": "readOnly", "text": "path server"},
     "PersistentVolumeClaimVolumeSource": {"flag": "readOnly", "text": "claimName"},
-    "ProjectedVolumeSource": {"number": "defaultMode defaultUser", "[VolumeProjection]": "sources"},
+    "ProjectedVolumeSource": {
+        "number": "defaultUser",
+        "small": "defaultMode",
+        "[VolumeProjection]": "sources",
+    },
     "SecretVolumeSource": {
         "flag": "optional",
-        "number": "defaultMode defaultUser",
+        "number": "defaultUser",
+        "small": "defaultMode",
         "text": "secretName",
         "[KeyToPath]": "items",
     },
-    "PreferredSchedulingTerm": {"number": "weight", "NodeSelectorTerm": "preference"},
+    "PreferredSchedulingTerm": {"small": "weight", "NodeSelectorTerm": "preference"},
     "NodeSelector": {"[NodeSelectorTerm]": "nodeSelectorTerms"},
-    "WeightedPodAffinityTerm": {"number": "weight", "PodAffinityTerm": "podAffinityTerm"},
+    "WeightedPodAffinityTerm": {"small": "weight", "PodAffinityTerm": "podAffinityTerm"},
     "PodAffinityTerm": {
         "[text]": "matchLabelKeys mismatchLabelKeys namespaces",
         "text": "topologyKey",
@@ -220,7 +229,7 @@ _DECLARED: Final[Shapes] = {
         "TCPSocketAction": "tcpSocket",
     },
     "ExecAction": {"[text]": "command"},
-    "GRPCAction": {"number": "port", "text": "mode service"},
+    "GRPCAction": {"small": "port", "text": "mode service"},
     "HTTPGetAction": {
         "int-or-string": "port",
         "text": "host path protocol scheme",
@@ -229,9 +238,10 @@ _DECLARED: Final[Shapes] = {
     "TCPSocketAction": {"int-or-string": "port", "text": "host"},
     "Capabilities": {"[text]": "add drop"},
     "LabelSelectorRequirement": {"[text]": "values", "text": "key operator"},
-    "KeyToPath": {"number": "mode user", "text": "key path"},
+    "KeyToPath": {"number": "user", "small": "mode", "text": "key path"},
     "DownwardAPIVolumeFile": {
-        "number": "mode user",
+        "number": "user",
+        "small": "mode",
         "text": "path",
         "ObjectFieldSelector": "fieldRef",
         "ResourceFieldSelector": "resourceFieldRef",

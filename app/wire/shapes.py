@@ -40,11 +40,21 @@ def _is_quantity(value: object) -> bool:
 _FAR: Final = re.compile(r"[eE][-+]?[0-9]{4}")
 """A power of four digits or more."""
 
+
+def _is_number(value: object, bits: int) -> bool:
+    """Whether ``value`` is a whole number that a field of so many bits can hold."""
+    return type(value) is int and -(1 << bits - 1) <= value < 1 << bits - 1
+
+
 _PLAIN: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "text": (lambda value: isinstance(value, str), "must be a string"),
     "flag": (lambda value: isinstance(value, bool), "must be true or false"),
-    "number": (lambda value: type(value) is int, "must be an integer"),
-    "int-or-string": (lambda value: type(value) in {int, str}, "must be an integer or a string"),
+    "number": (lambda value: _is_number(value, 64), "must be an integer"),
+    "small": (lambda value: _is_number(value, 32), "must be an integer of 32 bits"),
+    "int-or-string": (
+        lambda value: isinstance(value, str) or _is_number(value, 64),
+        "must be an integer or a string",
+    ),
     "quantity": (
         _is_quantity,
         "quantities must match the regular expression "

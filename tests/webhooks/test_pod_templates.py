@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from app.webhooks.pod_templates import check_template
 from app.wire.findings import Findings
+from app.wire.objects.jobs import decode_job
 from app.wire.pod_types import SHAPES, check_types
 from app.wire.unstructured import Object
-from tests.webhooks.objects import pod_spec
+from tests.webhooks.objects import job, pod_spec, task
 
 
 def main(**fields: Any) -> Object:
@@ -39,6 +43,15 @@ def rather(weight: Any) -> Object:
     return pod_spec(affinity={"nodeAffinity": {kind: preferred}})
 
 
+def of_fields(*terms: Any) -> Object:
+    required = {"nodeSelectorTerms": [{"matchFields": list(terms)}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def rather_near(**term: Any) -> Object:
+    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
 def volume(**source: Any) -> Object:
     return pod_spec(volumes=[{"name": "v", **source}])
 
@@ -52,6 +65,7 @@ def variable(**fields: Any) -> Object:
 
 
 GPU = "nvidia.com/gpu"
+IS_A = {"key": "a", "operator": "In", "values": ["b"]}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
 
 ACCEPTED: dict[str, Object] = {
@@ -370,6 +384,84 @@ REFUSED: dict[str, tuple[Object, str]] = {
         pod_spec(nodeSelector={"a b": "c"}),
         'nodeSelector: Invalid value: "a b": name part must consist of alphanumeric characters',
     ),
+    "labels that must be in an unknown way": (
+        near(topologyKey="zone", labelSelector={"matchExpressions": [{**IS_A, "operator": "in"}]}),
+        'labelSelector.matchExpressions[0].operator: Unsupported value: "in": supported',
+    ),
+    "namespaces that must be greater": (
+        near(
+            topologyKey="zone", namespaceSelector={"matchExpressions": [{**IS_A, "operator": "Gt"}]}
+        ),
+        'namespaceSelector.matchExpressions[0].operator: Unsupported value: "Gt"',
+    ),
+    "labels that must be in nothing": (
+        pod_spec(
+            topologySpreadConstraints=[
+                {**SPREAD, "labelSelector": {"matchExpressions": [{**IS_A, "values": []}]}}
+            ]
+        ),
+        "matchExpressions[0].values: must be specified when `operator` is 'In' or 'NotIn'",
+    ),
+    "labels of no name": (
+        near(topologyKey="zone", labelSelector={"matchExpressions": [{**IS_A, "key": ""}]}),
+        "labelSelector.matchExpressions[0].key: Required value",
+    ),
+    "a term without a way": (
+        on_nodes({"key": "a", "values": ["b"]}),
+        "nodeSelectorTerms[0].matchExpressions[0].operator: Required value",
+    ),
+    "a label that must be there and have values": (
+        on_nodes({"key": "a", "operator": "Exists", "values": ["b"]}),
+        "values: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+    ),
+    "more than two numbers": (
+        on_nodes({"key": "a", "operator": "Gt", "values": ["1", "2"]}),
+        "values: must be specified single value when `operator` is 'Lt' or 'Gt'",
+    ),
+    "a node's name that must exist": (
+        pod_spec(affinity=of_fields({"key": "metadata.name", "operator": "Exists"})),
+        'nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Exists"',
+    ),
+    "rather near without saying how much": (
+        pod_spec(affinity=rather_near(podAffinityTerm={"topologyKey": "zone"})),
+        "[0].weight: Invalid value: 0: must be between 1 and 100, inclusive",
+    ),
+    "rather near to nothing": (
+        pod_spec(affinity=rather_near(weight=1)),
+        "[0]: Invalid value: must specify one of: `podAffinityTerm`",
+    ),
+    "rather near nowhere": (
+        pod_spec(affinity=rather_near(weight=1, podAffinityTerm={})),
+        "[0].podAffinityTerm.topologyKey: Required value",
+    ),
+    "spread without a bound": (
+        pod_spec(topologySpreadConstraints=[{**SPREAD, "maxSkew": None}]),
+        "maxSkew: Invalid value: 0: must be greater than or equal to 1",
+    ),
+    "spread without saying what else": (
+        pod_spec(topologySpreadConstraints=[{**SPREAD, "whenUnsatisfiable": None}]),
+        "whenUnsatisfiable: Required value",
+    ),
+    "less than nothing for the whole pod": (
+        pod_spec(resources={"requests": {"cpu": -1}}),
+        'template.spec.resources.requests[cpu]: Invalid value: "-1": must be greater than or equal',
+    ),
+    "less than nothing beside its containers": (
+        pod_spec(overhead={"memory": "-1Gi"}),
+        'template.spec.overhead[memory]: Invalid value: "-1Gi": must be greater than or equal to 0',
+    ),
+    "a number of more than 32 bits": (
+        main(livenessProbe={"exec": {"command": ["true"]}, "periodSeconds": 2**31}),
+        'periodSeconds: Invalid value: "2147483648": must be an integer of 32 bits',
+    ),
+    "a number of more than 64 bits": (
+        pod_spec(terminationGracePeriodSeconds=2**63),
+        'terminationGracePeriodSeconds: Invalid value: "9223372036854775808": must be an integer',
+    ),
+    "a claim of devices without a name": (
+        pod_spec(resourceClaims=[{"resourceClaimName": "c"}]),
+        "resourceClaims[0].name: Required value",
+    ),
     "an init container that is never pulled right": (
         pod_spec(initContainers=[{"name": "i", "image": "i", "imagePullPolicy": "x"}]),
         'initContainers[0].imagePullPolicy: Unsupported value: "x"',
@@ -382,6 +474,98 @@ def test_is_refused(spec: Object, message: str) -> None:
     found = problems(spec)
     assert message in found[0]
     assert all(each.startswith("template.spec.") for each in found)
+
+
+def parts_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of everything in ``value``."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in inside:
+        yield (*path, key)
+        if isinstance(each, dict | list):
+            yield from parts_of(each, (*path, key))
+
+
+def changed(spec: Object, path: tuple[Any, ...], value: Any) -> Object:
+    made = deepcopy(spec)
+    holder: Any = made
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[path[-1]] = value
+    return made
+
+
+LABELS = {"matchLabels": {"a": "b"}, "matchExpressions": [IS_A]}
+NEAR = {
+    "topologyKey": "zone",
+    "labelSelector": LABELS,
+    "namespaceSelector": LABELS,
+    "namespaces": ["n"],
+    "matchLabelKeys": ["k"],
+}
+NODES = {"matchExpressions": [IS_A], "matchFields": [{**IS_A, "key": "metadata.name"}]}
+ASKS = {"requests": {"cpu": 1, GPU: 1}, "limits": {"cpu": 1, GPU: 1}, "claims": [{"name": "c"}]}
+READ = {
+    "nodeSelector": {"a": "b"},
+    "overhead": {"cpu": 1},
+    "priorityClassName": "p",
+    "preemptionPolicy": "Never",
+    "activeDeadlineSeconds": 5,
+    "resources": {"requests": {"cpu": 2}, "limits": {"cpu": 2}},
+    "resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}],
+    "tolerations": [{"key": "a", "operator": "Equal", "value": "v", "effect": "NoSchedule"}],
+    "topologySpreadConstraints": [
+        {**SPREAD, "minDomains": 1, "labelSelector": LABELS, "matchLabelKeys": ["k"]}
+    ],
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [NODES]},
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}],
+        },
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [NEAR],
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
+            ],
+        },
+    },
+    "volumes": [
+        {"name": "a", "persistentVolumeClaim": {"claimName": "c"}},
+        {
+            "name": "b",
+            "ephemeral": {
+                "volumeClaimTemplate": {
+                    "spec": {
+                        "accessModes": ["ReadWriteOnce"],
+                        "resources": {"requests": {"storage": 1}},
+                    }
+                }
+            },
+        },
+    ],
+    "initContainers": [{"name": "i", "image": "i", "restartPolicy": "Always", "resources": ASKS}],
+    "containers": [
+        {
+            "name": "c",
+            "image": "i",
+            "ports": [{"containerPort": 1, "hostPort": 2, "hostIP": "1.2.3.4", "protocol": "UDP"}],
+            "resources": ASKS,
+        }
+    ],
+}
+"""All that the scheduler reads of the pods to come."""
+
+
+@pytest.mark.parametrize("part", READ)
+def test_the_scheduler_can_read_what_is_accepted(part: str) -> None:
+    whole = pod_spec(**{part: READ[part]})
+    assert problems(whole) == []
+    for path in parts_of({part: READ[part]}):
+        for value in (None, {}, "x", -1, 1.5, 2**63, [None], {"x": None}):
+            spec = changed(whole, path, value)
+            if not problems(spec):
+                made = job(task(template={"metadata": {"labels": {"a": None}}, "spec": spec}))
+                made["metadata"]["uid"] = "u"
+                decode_job(json.dumps(made).encode())
 
 
 def test_where_there_is_nothing_no_part_of_it_is_missed() -> None:

@@ -6,7 +6,9 @@ average of the group's.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import msgspec
 from msgspec import Raw, Struct, field
 
 from app.model.ids import DEFAULT_QUEUE
@@ -54,11 +56,40 @@ class _JobJson(Struct, gc=False):
 
 
 _read: Reader[_JobJson] = Reader(_JobJson)
+_read_anything: Reader[Any] = Reader(Any)
 _NO_SPEC = _SpecJson()
 
 
 def decode_job(text: Bytes) -> JobTemplate:
-    """A vcjob's templates; raises `DecodeError`. A task without a usable template has none."""
+    """A vcjob's templates; raises `DecodeError`. A task without a usable template has none.
+
+    Templates have no schema, so null may stand anywhere in them (``limits: {cpu: null}``, from a
+    chart without that value). The API server makes pods of them as if it did not.
+    """
+    try:
+        return _decoded(text)
+    except DecodeError:
+        if b"null" not in bytes(text):
+            raise
+        return _decoded(_without_nulls(text))
+
+
+def _without_nulls(text: Bytes) -> bytes:
+    try:
+        return msgspec.json.encode(_pruned(_read_anything(text)))
+    except RecursionError as error:
+        raise DecodeError("", f"not JSON: {error}") from error
+
+
+def _pruned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _pruned(inside) for key, inside in value.items() if inside is not None}
+    if isinstance(value, list):
+        return [_pruned(inside) for inside in value if inside is not None]
+    return value
+
+
+def _decoded(text: Bytes) -> JobTemplate:
     json = _read(text)
     namespace, job = json.metadata.namespace or "", meta.named(json.metadata)
     spec = json.spec or _NO_SPEC
@@ -70,7 +101,7 @@ def decode_job(text: Bytes) -> JobTemplate:
     for index, task in enumerate(spec.tasks or ()):
         role = task.name or f"default{index}"
         given = pod_labels(job=job, namespace=namespace, queue=queue, task=role)
-        where = f"spec.tasks[{index}].template.spec"
+        where = f"spec.tasks[{index}].template"
         made = _made(task, given, of_job, claims=claims, namespace=namespace, at=where)
         if made is not None:
             named = made.priority_class or priority_class

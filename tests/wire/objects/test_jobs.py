@@ -126,3 +126,21 @@ def test_what_is_wrong_is_named_by_its_path() -> None:
     template = {"spec": {"containers": [container("much")]}}
     with pytest.raises(DecodeError, match=r"tasks\[0\]\.template\.spec"):
         decode_job(encoded(task(template)))
+
+
+def test_nulls_in_templates_count_as_left_out() -> None:
+    asks = {"requests": {"cpu": "1", "memory": None}, "limits": {"cpu": None}}
+    spec = {
+        "nodeSelector": {"zone": None},
+        "containers": [{"name": "c", "image": "i", "resources": asks}],
+    }
+    template = {"metadata": {"labels": {"a": None, "b": "c"}}, "spec": spec}
+    made = decode_job(encoded(task(template))).roles["worker"]
+    assert made.shape.requests == make_amounts(cpu=1000, pods=1)
+    assert made.labels == {**GIVEN, "b": "c"}
+
+
+def test_what_is_wrong_beside_nulls_is_still_told_with_its_place() -> None:
+    spec = {"nodeSelector": {"zone": None}, "overhead": {"cpu": -1}}
+    with pytest.raises(DecodeError, match=r"^spec.tasks\[0\].template.spec.overhead.cpu: is less"):
+        decode_job(encoded(task({"spec": spec})))
