@@ -1,9 +1,10 @@
 """Writing PodGroup and Queue statuses, and the events that go with them.
 
 What should stand there is worked out when the write's turn comes. A change of phase or counts is
-written at once, and so is a condition that turns; when only a text would change, not more often
-than every few seconds, and less often the more groups wait, so that a backlog of whatever length
-costs a bounded number of writes.
+written at once, and so is a condition that turns; a new cause soon, as the first one is often of a
+moment in which the pods were just being created; when only a text would change, not more often than
+every few seconds. Both are written less often the more groups wait, so that a backlog of whatever
+length costs a bounded number of writes.
 """
 
 from dataclasses import dataclass
@@ -215,8 +216,10 @@ class StatusWriter:
             return False
         if last.status == wanted and last.over == stored.resource_version:
             return True
-        pause = self._pause(TEXT_EVERY_S) - (self._clock() - last.at)
+        shortest_s = TEXT_EVERY_S if _same_causes(wanted, stored) else SETTLING_S
+        pause = self._pause(shortest_s) - (self._clock() - last.at)
         if pause > _INSTANT_S and _texts_only(wanted, stored):
+            self._unsettled.setdefault(key, self._clock())  # the text settles in this time
             raise Again("texts only", after_s=pause)
         return False
 
@@ -356,3 +359,9 @@ def _texts_only(wanted: GroupStatus, stored: PodGroup) -> bool:
     return not summary(wanted, stored) and all(
         verdicts.get(condition.type) == condition.status for condition in wanted.conditions
     )
+
+
+def _same_causes(wanted: GroupStatus, stored: PodGroup) -> bool:
+    """Whether every condition gives the reason that it has."""
+    reasons = {condition.type: condition.reason for condition in stored.conditions}
+    return all(reasons.get(each.type) == each.reason for each in wanted.conditions)

@@ -9,7 +9,7 @@ from app.kit.workqueue import Again
 from app.model.ids import NodeName
 from app.model.workload import GroupPhase
 from app.service.effects import statuses as status_module
-from tests.builders import make_amounts, make_shape
+from tests.builders import make_amounts, make_queue, make_shape
 from tests.service.rig import Rig, working
 from tests.service.statuses import TOLD_S, conditions, full, show, statuses, writer_of
 from tests.service.virtual_time import advance, settle
@@ -70,6 +70,51 @@ async def test_texts_that_change_all_the_time_are_written_now_and_then() -> None
                 show(rig, "g")
     assert 2 <= len(statuses(rig, "g")) <= 30 / status_module.TEXT_EVERY_S + 1
     assert 2 <= len(rig.api.events) <= 30 / status_module.TEXT_EVERY_S + 1
+
+
+async def told_a_cause(rig: Rig, cpu: int) -> None:
+    """A gang that has just come is told that its queue may hold no more."""
+    full(rig)
+    rig.queue(make_queue("default", capability=make_amounts(cpu=cpu)))
+    rig.gang("g", size=3)
+    await advance(0.5)
+    show(rig, "g")
+    assert conditions(rig, "g")["Reserved"][1] == "QueueQuota"
+
+
+async def test_a_cause_of_a_moment_gives_way_to_another_one_soon() -> None:
+    rig = Rig()
+    with working(rig):
+        await told_a_cause(rig, 1000)
+        rig.queue(make_queue("default"))
+        await advance(status_module.SETTLING_S + 0.5)
+        assert conditions(rig, "g")["Reserved"][1] == "Collecting"
+        assert len(statuses(rig, "g")) == 2
+
+
+async def test_a_text_settles_in_the_time_until_it_may_be_written() -> None:
+    rig = Rig()
+    with working(rig):
+        await told_a_cause(rig, 1000)
+        rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
+        await advance(status_module.TEXT_EVERY_S - 1)
+        assert len(statuses(rig, "g")) == 1
+        await advance(1)
+        assert len(statuses(rig, "g")) == 2
+        assert "of 2" in conditions(rig, "g")["Reserved"][2]
+
+
+async def test_causes_that_come_and_go_are_written_now_and_then() -> None:
+    rig = Rig()
+    with working(rig):
+        await told_a_cause(rig, 1000)
+        for step in range(60):
+            rig.queue(
+                make_queue("default", capability=make_amounts(cpu=1000 + 99_000 * (step % 2)))
+            )
+            await advance(1)
+            show(rig, "g")
+    assert len(statuses(rig, "g")) <= 60 / status_module.SETTLING_S + 1
 
 
 async def test_a_reason_that_stays_is_told_again_at_long_intervals() -> None:
