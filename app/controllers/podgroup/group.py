@@ -43,6 +43,8 @@ _INHERITING: Final = frozenset(
         ("batch/v1", "Job"),
     }
 )
+_OF_ALL: Final = "deployment.kubernetes.io/desired-replicas"
+"""How many pods a Deployment is to have, which it says of each of its ReplicaSets."""
 _KEPT_BY_OTHERS: Final = ("subGroupPolicy", "queue")
 """What others may have said where the pod says nothing; admission knows the namespace's queue."""
 
@@ -122,8 +124,17 @@ def difference(stored: Object, wanted: Object) -> Object:
 
 
 def min_member(owner: Object | None) -> int:
-    """What the owner's annotation says; 1 where it says nothing that can be used."""
-    return least_members(annotations(owner)) if owner is not None else 1
+    """What the owner's annotation says; 1 where it says nothing that can be used.
+
+    Of a ReplicaSet that a rollout makes larger or smaller step by step it is not more than there
+    are pods in the step: no further ones are made before these run, or made anew.
+    """
+    if owner is None:
+        return 1
+    least = least_members(annotations(owner))
+    replicas = spec(owner).get("replicas") or 0
+    of_all = int64(annotations(owner).get(_OF_ALL, "")) or 0
+    return replicas if 0 < replicas < min(least, of_all) else least
 
 
 def _times(pod: Object, count: int) -> dict[str, str]:

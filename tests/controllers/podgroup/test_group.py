@@ -96,6 +96,19 @@ def test_whatever_it_says_it_is_at_least_one(said: str) -> None:
     assert min_member(owner(**{MIN_MEMBER: said})) >= 1
 
 
+@pytest.mark.parametrize(
+    ("replicas", "of_all", "expected"),
+    [(1, "4", 1), (3, "4", 3), (4, "4", 4), (2, "2", 4), (2, "", 4), (2, "x", 4), (5, "6", 4)],
+)
+def test_a_step_of_a_rollout_is_a_group_of_its_own(
+    replicas: int, of_all: str, expected: int
+) -> None:
+    """volcano#4739: a Deployment made one new pod, which waited for the others for ever."""
+    told = {MIN_MEMBER: "4", "deployment.kubernetes.io/desired-replicas": of_all}
+    item = owner(**told) | {"spec": {"replicas": replicas}}
+    assert min_member(item) == expected
+
+
 def test_the_pods_own_annotation_does_not_say_how_many() -> None:
     assert spec(group(pod(annotations={MIN_MEMBER: "5"})))["minMember"] == 1
 
