@@ -65,6 +65,9 @@ class LowerGangs:
     _stopped: dict[QueueName, Gang] = field(default_factory=dict)
     """Of each queue of strict order the gang that its gangs stand back for."""
 
+    _latest: dict[QueueName, int] = field(default_factory=dict)
+    """Of each queue the highest priority of those in ``late``."""
+
     def begin(self, actions: Sequence[EvictionAction]) -> None:
         """A pass of allocate begins, which ``actions`` follow.
 
@@ -74,7 +77,7 @@ class LowerGangs:
         self._contests = [Contest(self.cycle, action) for action in actions]
         self._noted = {gang.key for gang in self.higher.values()}
         self._untested, self._first, self._takers, self._taking = {}, {}, {}, {}
-        self._stopped = {}
+        self._stopped, self._latest = {}, {}
 
     def note(self, gang: Gang) -> None:
         """``gang`` waits for its minimum: others may stand back for it."""
@@ -111,12 +114,18 @@ class LowerGangs:
         return not gang.partial or is_reached(self.cycle, gang)
 
     def _comes_late(self, gang: Gang, asked: Vector) -> bool:
-        """Whether ``gang`` has to let entitled gangs of other queues have their turn first."""
+        """Whether ``gang`` has to let entitled gangs of other queues have their turn first.
+
+        Those below it in its queue do not go before it.
+        """
         if self.late is None or self.cycle.snapshot.queues[gang.queue].in_order:
             return False
-        if not self._reclaiming or not self._is_beyond(gang.queue, asked):
+        above = self._latest.get(gang.queue)
+        comes_late = bool(self._reclaiming) and self._is_beyond(gang.queue, asked)
+        if not comes_late and (above is None or above <= gang.priority):
             return False
         self.late[gang.key] = gang
+        self._latest[gang.queue] = gang.priority if above is None else max(above, gang.priority)
         return True
 
     def _asked(self, gang: Gang) -> Vector:
