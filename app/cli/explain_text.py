@@ -37,6 +37,7 @@ def page(found: Findings, *, source: str, now: float) -> str:
     if conclusion.next_step:
         lines.append(_fact("Next step", conclusion.next_step))
     lines += (_fact(label, text) for label, text in _around(found))
+    lines += _listed("Note", [str(each) for each in (found.story or {}).get("notes") or ()])
     lines.append(_fact("Source", source))
     return "\n".join(lines) + "\n" + _members(found) + _events(found.events, now=now)
 
@@ -58,6 +59,7 @@ def value(found: Findings, *, source: str) -> Object:
         "conditions": list(status(found.group or {}).get("conditions") or ()),
         "pods": counts(found.pods),
         "network": str((found.story or {}).get("network") or ""),
+        "notes": list((found.story or {}).get("notes") or ()),
         "slots": dict((found.story or {}).get("slots") or {}),
         "story": list((found.story or {}).get("story") or ()),
         "members": list((found.story or {}).get("members") or ()),

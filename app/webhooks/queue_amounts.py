@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from app.core import resource_names
 from app.model.amounts import PODS
 from app.webhooks.pod_resources import is_device, is_whole
 from app.wire import quantity
@@ -80,3 +81,16 @@ def check_order(queue: Object, findings: Findings) -> None:
                     f"spec.{kind}[{name}]",
                     f"{kind}[{name}]={text} must be <= capability[{name}]={limits[name]}",
                 )
+
+
+def lint_names(queue: Object, old: Object, there: Iterable[str], findings: Findings) -> None:
+    """Warn of resources that no node has, where the queue has not named them before.
+
+    ``there`` are the resources that nodes have.
+    """
+    known = frozenset(there)
+    for kind in (CAPABILITY, DESERVED, GUARANTEE):
+        where = f"spec.{kind}" + (".resource" if kind == GUARANTEE else "")
+        new = [name for name in written(queue, kind) if name not in written(old, kind)]
+        for name, meant in resource_names.unknown(new, known):
+            findings.warn(f"{where}[{name}]", resource_names.told(name, meant))

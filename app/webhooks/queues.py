@@ -10,6 +10,7 @@ from app.webhooks.queue_amounts import (
     GUARANTEE,
     check_order,
     check_quantities,
+    lint_names,
     read,
     summed,
     told,
@@ -67,6 +68,7 @@ def check_queue(request: Request, world: World) -> Findings:
         _check_root(request, world, changed=shares_change, findings=findings)
     elif moves or shares_change:
         check_shares(tree, findings)
+    lint_names(queue, old, world.facts.total(), findings)
     _lint(tree, world, findings)
     return findings
 

@@ -267,6 +267,16 @@ def test_where_a_group_is_in_the_network_is_told_as_the_extender_says_it(stand: 
     assert shown["network"] == NETWORK
 
 
+def test_limits_of_resources_that_no_node_has_are_told(stand: Stand) -> None:
+    note = "capability of queue default: no node has memroy, so it counts for nothing until one has"
+    waiting(stand)
+    with answering(json.dumps({**STORY, "notes": [note]}).encode()) as (url, _):
+        page = stand.printed("explain", "a", "--extender-url", url)
+        shown = json.loads(stand.printed("explain", "a", "--extender-url", url, "-o", "json"))
+    assert f"Note:       {note}\n" in page
+    assert shown["notes"] == [note]
+
+
 def test_without_the_extender_the_annotation_tells_the_domain_of_a_group(stand: Stand) -> None:
     there = group("g")
     there["metadata"]["annotations"] = {"volcano.sh/job-allocated-hypernode": "rack-7"}

@@ -434,6 +434,35 @@ def test_shares_that_can_never_be_had_are_warned_about() -> None:
     )
 
 
+def test_resources_that_no_node_has_are_warned_about_with_the_nearest_name() -> None:
+    cluster = facts(nodes=(node("a", **{"cpu": 8, "memory": "8Gi", "nvidia.com/gpu": 4}),))
+    given = new_queue(
+        "q",
+        capability={"cpu": 4, "memroy": "1Gi", "nvidia.com/gpus": 2},
+        deserved={"example.com/fpga": 1},
+        guarantee=guaranteed(gpu=0),
+    )
+    verdict = ask("/queues/validate", given, cluster=cluster)
+    assert verdict.allowed
+    until = "so it counts for nothing until one has"
+    assert verdict.warnings == (
+        f"spec.capability[memroy]: no node has memroy, {until}; is memory meant?",
+        f"spec.capability[nvidia.com/gpus]: no node has nvidia.com/gpus, {until}; "
+        "is nvidia.com/gpu meant?",
+        f"spec.deserved[example.com/fpga]: no node has example.com/fpga, {until}",
+        f"spec.guarantee.resource[gpu]: no node has gpu, {until}; is nvidia.com/gpu meant?",
+    )
+    assert not ask("/queues/validate", given, cluster=facts()).warnings
+
+
+def test_a_change_of_something_else_is_not_warned_about_again() -> None:
+    cluster = facts(nodes=(node("a", cpu=8),))
+    before = queue("q", capability={"memroy": "1Gi"})
+    changed = {**before, "spec": {**before["spec"], "weight": 3}}
+    verdict = ask("/queues/validate", changed, old=before, cluster=cluster)
+    assert (verdict.allowed, verdict.warnings) == (True, ())
+
+
 def test_a_queue_is_not_moved_so_deep_that_queues_below_it_are_too_deep() -> None:
     known = facts(queue("a"), queue("b", parent="a"), queue("q"), queue("c", parent="q"))
     options = Options(max_queue_depth=3)

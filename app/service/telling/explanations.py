@@ -5,7 +5,7 @@ off the cache and the last plan when asked for. What happened before is told too
 the latest steps of each member and gang (:mod:`app.cache.gangs.story`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,10 +16,12 @@ from app.cache.gangs.missing import knows
 from app.cache.gangs.prebind import longest_in_prebind
 from app.cache.gangs.story import MEMBER_STEPS, StoryEntry, entries
 from app.core.gangs.lifecycle import kept_text
+from app.core.resource_names import told, unknown
 from app.core.texts import describe
 from app.model.funnel import Funnel
-from app.model.ids import GroupKey
+from app.model.ids import ROOT_QUEUE, GroupKey, QueueName
 from app.model.reason import Refusal
+from app.model.workload import Queue
 from app.service.cycle.queries import Queries
 from app.service.telling.affinity_followers import must_follow
 from app.service.telling.evicting import EvictionView, views_of
@@ -66,6 +68,8 @@ class Story:
     """How the nodes narrow down for the members that the group lacks."""
     evictions: tuple[EvictionView, ...] = ()
     """Plans under way that evict pods for the group, or of it."""
+    notes: tuple[str, ...] = ()
+    """What its queue, or one above it, says of resources that no node has."""
 
 
 def explain_group(
@@ -94,7 +98,32 @@ def explain_group(
         members=tuple(_member(member, narrowed, shown=shown) for member in members),
         funnels=narrowed,
         evictions=tuple(views_of(cache, reasons.evictions, key)),
+        notes=tuple(_notes(cache, group.queue)),
     )
+
+
+def _notes(cache: ClusterCache, queue: QueueName) -> Iterator[str]:
+    axis, total = cache.node_usage.axis, cache.total()
+    there = {name for name, amount in zip(axis.names, total.tolist(), strict=True) if amount}
+    for name in _and_above(cache.queues, queue):
+        one = cache.queues[name]
+        limits = {
+            "capability": one.capability,
+            "deserved": one.deserved,
+            "guarantee": one.guarantee,
+        }
+        for kind, amounts in limits.items():
+            for resource, meant in unknown((each for each, _ in amounts), there):
+                yield f"{kind} of queue {name}: {told(resource, meant)}"
+
+
+def _and_above(queues: Mapping[QueueName, Queue], name: QueueName) -> list[QueueName]:
+    """The queue and those above it that there are, each once."""
+    line: list[QueueName] = []
+    while name in queues and name not in line:
+        line.append(name)
+        name = queues[name].parent or ROOT_QUEUE
+    return line
 
 
 def _funnels(cache: ClusterCache, group: Group, queries: Queries) -> tuple[Funnel, ...]:
