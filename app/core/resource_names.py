@@ -20,7 +20,7 @@ _SHARED_BY_PERCENT: Final = "-percentage"
 
 
 def unknown(names: Iterable[str], there: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Those of ``names`` that no node has, each with the known name that may be meant, or empty.
+    """The ``names`` that no node has, each with the known name that may be meant, or empty.
 
     ``there`` are the resources that nodes have; without any nothing is known. Devices that pods
     claim, and shares of devices by percent, are counted though no node lists them.
