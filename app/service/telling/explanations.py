@@ -69,7 +69,7 @@ class Story:
     evictions: tuple[EvictionView, ...] = ()
     """Plans under way that evict pods for the group, or of it."""
     notes: tuple[str, ...] = ()
-    """What its queue, or one above it, says of resources that no node has."""
+    """Limits of its queue, and of queues above it, of resources that no node has."""
 
 
 def explain_group(
