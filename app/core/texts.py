@@ -67,7 +67,6 @@ _SUBJECT: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_PODS_OF_TASK: "task",
     Cause.NOT_ENOUGH_RESOURCES: "group",
     Cause.COLLECTING: "collecting for group",
-    Cause.STANDS_BACK: "group",
     Cause.GATED: "group",
     Cause.NO_DOMAIN: "group",
     Cause.QUEUE_MISSING: "queue",

@@ -222,7 +222,7 @@ _CASES: Final[Mapping[Cause, tuple[str, Refusal]]] = {
         "[Who stands back](fairness.md#who-stands-back).",
         Refusal(
             Cause.STANDS_BACK,
-            where=_GROUP,
+            where=f"group {_GROUP}",
             shortfalls=(Shortfall("cpu", asked=2000, free=0, limit=8000),),
             note="it stands back for default/first, which evicts 1 pod for the rest of its room",
         ),

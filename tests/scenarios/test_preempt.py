@@ -207,6 +207,30 @@ def test_room_is_kept_until_victims_have_gone_and_the_decision_is_certified(
     assert not place.bound("other")
 
 
+def test_a_lower_job_stands_back_for_one_that_evicts_for_the_rest_of_its_room(
+    place: Place, ranks: Ranks
+) -> None:
+    """The core that comes free is half of what the higher job needs; Volcano gives it away."""
+    place.add_nodes(1, cpu="3")
+    place.add_gang("low", 1, rank=ranks.low, **workloads.lingering())
+    place.add_gang("done", 1, rank=ranks.high)
+    place.add_gang("stays", 1, rank=ranks.high)
+    for name in ("low", "done", "stays"):
+        place.wait_bound(name, 1)
+    place.add_gang("high", 2, rank=ranks.high)
+    place.wait_summary("high", "preempt: 3 candidates: 2 same priority")
+    place.add_gang("next", 1, rank=ranks.low)
+    place.wait_condition("next", "Reserved", "False", says="free 0 of 3")
+
+    place.delete_gang("done")
+    says = f"it stands back for {place.name}/high, which evicts 1 pod for the rest of its room"
+    place.wait_condition("next", "Reserved", "False", reason="StandsBack", says=says)
+    place.wait_leaving("low-0")
+    place.delete_pod("low-0")
+    place.wait_bound("high", 2)
+    assert not place.bound("next")
+
+
 def test_a_member_goes_for_a_higher_one_that_its_own_job_needs(place: Place, ranks: Ranks) -> None:
     """Inside a job: no spec does that, and it is the second half of Volcano's action.
 

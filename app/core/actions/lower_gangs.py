@@ -105,7 +105,7 @@ class LowerGangs:
             self._stopped[gang.queue] = higher
         self.behind[gang.key], self.higher[gang.key] = gang, higher
         self.cycle.forget_refusal(gang)
-        self.cycle.refuse(gang, Refusal(Cause.STANDS_BACK, where=gang.key))
+        self.cycle.refuse(gang, Refusal(Cause.STANDS_BACK, where=f"group {gang.key}"))
         return True
 
     def _may_stand_back(self, gang: Gang) -> bool:
@@ -263,7 +263,5 @@ class _HigherGang:
         pods = "1 pod" if self.pods == 1 else f"{self.pods} pods"
         called = self.gang.called
         note = f"it stands back for {called}, which evicts {pods} for the rest of its room"
-        if refusal.cause in _OF_QUEUE:
-            return replace(refusal, no_victims=(), note=note)
-        where = gang.key
+        where = f"queue {refusal.where}" if refusal.cause in _OF_QUEUE else f"group {gang.key}"
         return replace(refusal, cause=Cause.STANDS_BACK, where=where, no_victims=(), note=note)

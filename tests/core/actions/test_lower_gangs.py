@@ -150,8 +150,11 @@ class TestPreempt:
         )
         assert len(victims(outcome)) == 1
         assert outcome.order == []
-        assert outcome.refusal("low").cause is Cause.QUEUE_QUOTA
-        assert "stands back for default/high, which evicts 1 pod" in outcome.text("low")
+        assert outcome.refusal("low").cause is Cause.STANDS_BACK
+        assert outcome.text("low") == (
+            "queue q: cpu asked 1, free 0 of 3; held by default/runs0 (cpu 1), default/runs1 "
+            "(cpu 1); it stands back for default/high, which evicts 1 pod for the rest of its room"
+        )
 
 
 class TestReclaim:
@@ -331,3 +334,23 @@ def test_no_gang_waits_for_ever_nor_is_evicted_at_once() -> None:
     crowd.until_quiet(most=10)
     assert [crowd.runs(f"runs{n}") for n in range(3)] == [1, 1, 1]
     assert crowd.runs("low") == 1
+
+
+def test_a_gang_that_has_waited_in_vain_takes_what_comes_free_before_a_lower_one() -> None:
+    """``low`` would have settled there, and ``high`` waited for five minutes more."""
+    crowd = Crowd(
+        [
+            Job("runs", 1, rows=(0,)),
+            *(Job(name, 1, priority=9, rows=(0,)) for name in ("done", "stays")),
+            Job("high", 2, priority=9),
+            Job("low", 1),
+        ],
+        boards(3),
+        by(actions=PREEMPT),
+    )
+    crowd.until_quiet(most=3)
+    assert "preempt: 3 candidates: 2 same priority" in crowd.text("high")
+    crowd.end("done")
+    crowd.until_quiet(most=3)
+    assert [(each.preemptor, each.victims) for each in crowd.evictions] == [("high", ["runs-0"])]
+    assert (crowd.runs("high"), crowd.runs("low")) == (2, 0)
