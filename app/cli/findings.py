@@ -305,6 +305,9 @@ def _behind_gates(pod: Object) -> tuple[str, str]:
 def _to_be_bound(found: Findings, pod: Object) -> tuple[str, str]:
     """What a pod waits for whose gate has been opened."""
     least = int(spec(found.group or {}).get("minMember") or 1)
+    if found.group is not None and not found.is_of_pod and len(found.pods) < least:
+        asked = f"pods asked {least}, present {len(found.pods)}"
+        return Cause.NOT_ENOUGH_TASKS, f"group {key_of(found.group)}: {asked}"
     others = f", together with others of its group ({least} at least)" if least > 1 else ""
     return UNANSWERED, (
         f"pod {key_of(pod)} has its place, and {_scheduler(pod)} is to bind it{others}"

@@ -95,7 +95,11 @@ class Judgement:
 
         Seconds since the epoch; 0: its queue has none.
         """
-        return self._evicting.may_go_from(at)
+        return self._evicting.disruptions.may_go_from(at)
+
+    def budget(self) -> str:
+        """What budget lets not all go together that are allowed (`Disruptions.tightest`)."""
+        return self._evicting.disruptions.tightest(self.allowed)
 
     @contextmanager
     def leaving(self) -> Iterator["Leaving"]:
@@ -154,7 +158,7 @@ class Evicting:
         self._binding = [rule for rule in rules if rule.binds and not rule.by_pod]
         self._together = [rule.together for rule in self._binding if rule.together is not None]
         self.ledger: Ledger = opening.ledger
-        self._disruptions = Disruptions(opening.ledger, now=opening.now)
+        self.disruptions = Disruptions(opening.ledger, now=opening.now)
 
     @cached_property
     def _traits(self) -> Traits:
@@ -170,7 +174,7 @@ class Evicting:
         Raises ``KeyError`` for a pod without a group here.
         """
         sorting = _Sorting(self.panel(preemptor, rows))
-        for reason, mask in self._disruptions.spared(rows, preemptor):
+        for reason, mask in self.disruptions.spared(rows, preemptor):
             sorting.spare(mask, reason)
         sorting.bind(self._binding)
         for rule in self._of_pods:
@@ -184,7 +188,7 @@ class Evicting:
     def still_allows(self, judgement: Judgement, rows: Collection[int]) -> bool:
         """See :meth:`Judgement.still_allows`."""
         preemptor = judgement.preemptor
-        may_go = self._disruptions.allow(rows, coming_to=preemptor.coming_to)
+        may_go = self.disruptions.allow(rows, coming_to=preemptor.coming_to)
         if not (may_go and judgement.lets_go(rows)):
             return False
         if judgement.tier is None:
@@ -207,7 +211,7 @@ class Evicting:
         """See :meth:`Leaving.still_may`."""
         may = np.zeros(len(self.ledger.snapshot.running), dtype=np.bool_)
         sorting = _Sorting(panel)
-        for reason, mask in self._disruptions.spared(panel.rows):
+        for reason, mask in self.disruptions.spared(panel.rows):
             sorting.spare(mask, reason)
         if judgement.tier is not None:
             sorting.bind(self._binding)
@@ -216,17 +220,13 @@ class Evicting:
         may[panel.rows] = sorting.left
         return may
 
-    def may_go_from(self, at: int) -> float:
-        """See :meth:`Judgement.may_go_from`."""
-        return self._disruptions.may_go_from(at)
-
     def unprotected(self, preemptor: Preemptor, rows: Rows) -> Judgement:
         """Which of the candidates at these positions are protected in no tier.
 
         No plugin is asked whether it lets a candidate go, here or later.
         """
         sorting = _Sorting(self.panel(preemptor, rows))
-        for reason, mask in self._disruptions.spared(rows):
+        for reason, mask in self.disruptions.spared(rows):
             sorting.spare(mask, reason)
         for rule in self._of_pods:
             sorting.ask_pods(rule, self.ledger.snapshot)

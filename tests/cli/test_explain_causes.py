@@ -272,6 +272,16 @@ def test_a_pod_of_which_its_scheduler_says_nothing_names_that_scheduler(
     assert step.startswith("see that a kube-scheduler with a profile of that name runs")
 
 
+def test_a_group_whose_pods_wait_for_others_that_do_not_exist_says_so(stand: Stand) -> None:
+    made = group("g", phase="Inqueue")
+    stand.create(queue("default"), {**made, "spec": {**made["spec"], "minMember": 3}})
+    item = pod("p", annotations={"scheduling.k8s.io/group-name": "g"})
+    put(stand, {**item, "status": {"phase": "Pending", "conditions": [BLOCKED]}})
+    first, reason, _ = lines_of(stand, "g")
+    assert first == "podgroup default/g is Inqueue: group default/g: pods asked 3, present 1"
+    assert reason == "NotEnoughTasks"
+
+
 # who may see little ---------------------------------------------------------------------------
 
 

@@ -243,8 +243,7 @@ class VictimSearch:
 
     def _told(self, bound: Bound | None) -> str:
         if bound is None:
-            members, candidates = len(self.proof.tasks), len(self.judgement.allowed)
-            return f"no {members} places together were found, whichever of {candidates} pods go"
+            return self._not_found()
         if bound.kind is BoundKind.PLACES:
             told = f"there are places for {bound.there} of {bound.asked} members"
             return f"with all candidates gone, {told}"
@@ -257,6 +256,15 @@ class VictimSearch:
         if bound.kind is BoundKind.NODE:
             told = f"no node has more than {name} {there}, and a member asks {asked}"
         return f"with all candidates gone, {told}"
+
+    def _not_found(self) -> str:
+        """What is told where no sum says no: a budget may let too few of the candidates go."""
+        members, candidates = len(self.proof.tasks), len(self.judgement.allowed)
+        what = "no place was found" if members == 1 else f"no {members} places together were found"
+        if budget := self.judgement.budget():
+            return f"{what}: {budget}"
+        pods = f"whichever of {candidates} pods go" if candidates > 1 else "also with that pod gone"
+        return f"{what}, {pods}"
 
     @cached_property
     def _problem(self) -> Problem:

@@ -73,6 +73,24 @@ class Disruptions:
         least = self._run_times.get(gang.queue) if gang is not None else None
         return 0.0 if least is None else (float(running.started[at]) or self._now) + least
 
+    def tightest(self, rows: Rows) -> str:
+        """The budget that lets the fewest of the pods at ``rows`` go, of those that not all may go.
+
+        ``PodDisruptionBudget default/web lets 1 of 4 pods go``; empty: all may, by budgets.
+        """
+        running, evicted = self._ledger.snapshot.running, self._ledger.evicted
+        uids = {running.pods[at].uid for at in rows.tolist() if not running.releasing[at]}
+        found: list[tuple[int, str, int]] = []
+        for budget in (each for budgets in self._budgets.values() for each in budgets):
+            covered = self._covers(budget)
+            left = max(budget.allowed - len(covered & evicted), 0)
+            if (asked := len(covered & uids)) > left:
+                found.append((left, f"{budget.namespace}/{budget.name}", asked))
+        if not found:
+            return ""
+        left, name, asked = min(found)
+        return f"PodDisruptionBudget {name} lets {left} of {asked} pods go"
+
     def allow(self, rows: Collection[int], *, coming_to: ComingTo) -> bool:
         """Whether all of these may go together, while ``coming_to`` says what comes to gangs."""
         if self._run_times and not self._have_run(np.array(list(rows), dtype=np.intp)).all():

@@ -182,7 +182,7 @@ class _Search:
             rule=lambda _at: EVICT_OVER_CAPABILITY,
             lost=self._lost,
             saved=self._saved,
-            may_go_from=self._rules.may_go_from,
+            may_go_from=self._rules.disruptions.may_go_from,
             queue_shares=self._shares,
             limit=np.where(excess.over > 0, left, excess.capability),
         )

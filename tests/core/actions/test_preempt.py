@@ -8,13 +8,14 @@ import pytest
 
 from app.core.policy import Ballot, Hooks, Policies, Vote
 from app.model.conf import PluginConf
+from app.model.disruption import DisruptionBudget
 from app.model.eviction import EvictionAction
 from app.model.gang import Counts, Gang
 from app.model.ids import NodeName, QueueName, group_key
 from app.model.parts import Part, SubGroup, SubGroupPolicy
 from app.model.reason import Cause
 from app.model.running import Protection
-from app.model.shape import PodShape
+from app.model.shape import LabelSelector, PodShape
 from app.model.snapshot import Veto
 from app.model.workload import GroupPhase, Quota
 from tests.builders import make_gang, make_queue
@@ -533,3 +534,35 @@ def test_a_pod_of_lower_priority_goes_all_the_same_where_another_scheduler_may_t
         coveting=(sized(1, node_selector=(("zone", "a"),)),),
     )
     assert victims(outcome) == {"low-0"}
+
+
+def test_a_budget_that_lets_too_few_go_together_is_told() -> None:
+    low, nodes = singles(4, nodes=2), cores(2, 2)
+    outcomes = [
+        contended(
+            gang_of("high", 2, priority=9),
+            running=low,
+            nodes=nodes,
+            by=BY,
+            budgets=(DisruptionBudget("default", "pdb", LabelSelector(), allowed=allowed),),
+        )
+        for allowed in (1, 2)
+    ]
+    told = "no 2 places together were found: PodDisruptionBudget default/pdb lets 1 of 4 pods go"
+    assert told in outcomes[0].text("high")
+    assert [len(victims(outcome)) for outcome in outcomes] == [0, 2]
+
+
+def test_a_gang_that_would_go_whole_and_may_not_is_told_by_its_budget() -> None:
+    budget = DisruptionBudget("default", "pdb", LabelSelector(), allowed=1)
+    low = running_gang("low", [0, 0, 1, 1])
+    outcome = contended(
+        gang_of("high", 1, priority=9),
+        running=[low],
+        nodes=cores(2, 2),
+        by=BY,
+        budgets=(budget,),
+    )
+    assert not victims(outcome)
+    told = "no place was found: PodDisruptionBudget default/pdb lets 1 of 4 pods go"
+    assert told in outcome.text("high")
