@@ -138,11 +138,11 @@ def _not_created(found: Findings, reason: str) -> Verdict:
     A group without any pod is not told to lack members: they are about to be created. So are those
     that wait for pods of an earlier job.
     """
-    if reason not in _MAY_LACK_MEMBERS and (reason or found.pods):
-        return None
     state = (status(found.job).get("state") or {}) if found.job is not None else {}
     if state.get("reason") == EARLIER_PODS:
         return EARLIER_PODS, str(state.get("message") or "")
+    if reason not in _MAY_LACK_MEMBERS and (reason or found.pods):
+        return None
     refused = [event for event in found.events if event.get("reason") == NOT_CREATED]
     return (NOT_CREATED, str(refused[-1].get("message") or "")) if refused else None
 

@@ -191,6 +191,19 @@ def test_pods_that_wait_for_those_of_an_earlier_job_are_told_of(stand: Stand) ->
     assert step.startswith("wait, Pumice creates the pods when those are gone")
 
 
+def test_pods_of_an_earlier_job_that_are_there_still_do_not_hide_what_is_waited_for(
+    stand: Stand,
+) -> None:
+    waiting(stand, condition("Reserved", "True", "Placed"))
+    why = "2 pods wait to be created until those of an earlier job of this name are gone: a-work-0"
+    stand.status(
+        JOBS, "a", {"state": {"phase": "Pending", "reason": "EarlierPods", "message": why}}
+    )
+    stand.create(pod("a-work-0", labels={"volcano.sh/job-name": "a"}))
+    first, reason, _ = lines_of(stand, "a")
+    assert (first, reason) == (f"job default/a is Pending: {why}", "EarlierPods")
+
+
 def test_room_that_is_kept_for_pods_that_are_refused_is_not_the_answer(stand: Stand) -> None:
     made = waiting(stand, condition("Reserved", "True", "Placed"))
     why = 'Error creating pods: admission webhook "x" denied the request: no'
