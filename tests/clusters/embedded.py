@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import re
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
 from tests.clusters.client import ApiClient
+from tests.clusters.conf_file import ConfFile
 from tests.clusters.pages import Pages
 from tests.clusters.processes import Process
 from tests.clusters.pumice import COMMAND
@@ -58,11 +60,10 @@ class Embedded:
 
 
 class Sandboxes:
-    """One sandbox per configuration, all ended together by `with`."""
+    """A sandbox without a configuration and one that follows a file, both ended by `with`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._running: dict[Path | None, Embedded] = {}
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -76,10 +77,24 @@ class Sandboxes:
     ) -> None:
         self._stack.close()
 
-    def of(self, conf: Path | None) -> Embedded:
-        """The sandbox with that configuration, started when it is not there."""
-        if conf not in self._running:
-            folder = self._folder / str(len(self._running))
-            folder.mkdir()
-            self._running[conf] = self._stack.enter_context(Embedded(folder, conf=conf))
-        return self._running[conf]
+    def of(self, conf: str) -> Embedded:
+        """The sandbox with that configuration in force; empty: the one without."""
+        if not conf:
+            return self._plain
+        sandbox, file = self._following
+        file.put(conf, sandbox.extender)
+        return sandbox
+
+    @cached_property
+    def _plain(self) -> Embedded:
+        return self._started("plain", None)
+
+    @cached_property
+    def _following(self) -> tuple[Embedded, ConfFile]:
+        file = ConfFile(self._folder)
+        return self._started("following", file.path), file
+
+    def _started(self, name: str, conf: Path | None) -> Embedded:
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)  # it may be the second try
+        return self._stack.enter_context(Embedded(folder, conf=conf))

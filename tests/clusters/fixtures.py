@@ -1,7 +1,8 @@
 """The clusters that tests ask for, kept for the whole session where nothing speaks against it.
 
 A test that takes `place` runs twice, on the sandbox (marked `sandbox`) and on the real control
-plane (marked `real`). A module that needs another configuration overrides `scheduler_conf`.
+plane (marked `real`). A module that needs another configuration overrides `scheduler_conf`: on the
+sandbox it is put into force on one that runs already, as an operator would.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def scheduler_conf() -> str:
 
 @pytest.fixture(scope="module")
 def conf_file(scheduler_conf: str, tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """The file with it."""
+    """A file with it, for a cluster that is started with a configuration of its own."""
     if not scheduler_conf:
         return None
     path = tmp_path_factory.mktemp("conf") / "volcano-scheduler.conf"
@@ -72,15 +73,15 @@ def rig(stage: Stage, conf_file: Path | None) -> Rig:
 
 @pytest.fixture(scope="session")
 def sandboxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandboxes]:
-    """Sandboxes by configuration; each is its own cluster."""
+    """The sandboxes; each is its own cluster."""
     with Sandboxes(tmp_path_factory.mktemp("sandboxes")) as made:
         yield made
 
 
 @pytest.fixture
-def embedded(sandboxes: Sandboxes, conf_file: Path | None) -> Embedded:
+def embedded(sandboxes: Sandboxes, scheduler_conf: str) -> Embedded:
     """A sandbox, form A."""
-    return sandboxes.of(conf_file)
+    return sandboxes.of(scheduler_conf)
 
 
 @pytest.fixture(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.cli.certificates import check
+from tests.clusters.embedded import Embedded
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.pumice import COMMAND
@@ -20,6 +22,13 @@ from tests.scenarios.confs import evicting
 def scheduler_conf() -> str:
     """With preempt, so that there are victims."""
     return evicting("enqueue, allocate, preempt, backfill")
+
+
+@pytest.fixture(scope="module")
+def embedded(conf_file: Path) -> Iterator[Embedded]:
+    """A sandbox of this module's own: all that was decided there is written down."""
+    with Embedded(conf_file.parent, conf=conf_file) as running:
+        yield running
 
 
 def told(place: Place, *arguments: str, code: int = 0) -> str:

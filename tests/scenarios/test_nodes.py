@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
+import pytest
+
 from tests.clusters import nodes, workloads
+from tests.clusters.cluster import Scheduling
 from tests.clusters.place import Place
 from tests.clusters.resources import CLAIMS, NODES, PODS
 
 TAINT = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 TOLERATION = {"key": "team", "operator": "Exists", "effect": "NoSchedule"}
+
+
+class Lost:
+    """Pods whose node went when this file began: it takes a minute until they go."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._places: dict[Scheduling, Place] = {}
+
+    def on(self, cluster: Scheduling) -> Place:
+        """The place of the one on that cluster."""
+        if cluster not in self._places:
+            place = self._stack.enter_context(Place(cluster))
+            (node,) = place.add_nodes(1, cpu="4")
+            place.submit_one(workloads.pod("lost", scheduler="other", nodeName=node))
+            place.drop_node(node)
+            self._places[cluster] = place
+        return self._places[cluster]
+
+
+@pytest.fixture(scope="module")
+def lost() -> Iterator[Lost]:
+    with ExitStack() as stack:
+        yield Lost(stack)
+
+
+@pytest.fixture(autouse=True)
+def begun(cluster: Scheduling, lost: Lost) -> None:
+    """The minute passes while the other tests run."""
+    lost.on(cluster)
 
 
 def nodes_of(pods: list[Any]) -> set[str]:
@@ -91,14 +126,6 @@ def test_a_node_that_grows_takes_the_waiting_gang(place: Place) -> None:
     place.wait_bound("gang", 3)
 
 
-def test_pods_of_a_node_that_is_gone_go_after_a_while(place: Place) -> None:
-    """Whoever made them makes others only then."""
-    (node,) = place.add_nodes(1, cpu="4")
-    place.submit_one(workloads.pod("lost", scheduler="other", nodeName=node))
-    place.api.delete(NODES, node)
-    place.api.until(PODS, lambda left: not left, namespace=place.name, timeout_s=90, what="gone")
-
-
 def test_extended_resources_are_counted(place: Place) -> None:
     place.add_nodes(2, cpu="8", extra={"example.com/gpu": "4"})
     wants = {"limits": {"example.com/gpu": "3", "cpu": "1"}}
@@ -167,3 +194,9 @@ def test_a_node_takes_no_more_pods_than_it_says(place: Place) -> None:
     place.add_gang("three", 3, cpu="100m")
     place.wait_condition("three", "Reserved", "False", says="node(s) pod number exceeded")
     assert not place.bound("three")
+
+
+def test_pods_of_a_node_that_is_gone_go_after_a_while(cluster: Scheduling, lost: Lost) -> None:
+    """Whoever made them makes others only then."""
+    place = lost.on(cluster)
+    place.api.until(PODS, lambda left: not left, namespace=place.name, timeout_s=90, what="gone")

@@ -139,7 +139,7 @@ def on_seat(name: str) -> Object:
 @contextlib.contextmanager
 def on_the_sandbox(sandboxes: Sandboxes) -> Iterator[Ground]:
     """A namespace on the sandbox that the session shares."""
-    with Place(sandboxes.of(None)) as place:
+    with Place(sandboxes.of("")) as place:
         place.add_nodes(_NODES, cpu="64", memory="256Gi", pods=250)
         with _opened(Ground(place.api, place.name)) as made:
             yield made
