@@ -12,6 +12,8 @@ from typing import Final
 from app.model.amounts import CPU, MEMORY, PODS
 
 _USUAL: Final = frozenset({CPU, MEMORY, PODS, "ephemeral-storage"})
+_OFTEN: Final = frozenset({"nvidia.com/gpu", "amd.com/gpu"})
+"""Names that may be meant though no node has them yet."""
 _LIKE: Final = 0.8
 """From 0 to 1: ``memroy`` is as like ``memory`` as 0.83."""
 _NUMBER: Final = re.compile(r"[0-9]+")
@@ -30,7 +32,7 @@ def unknown(names: Iterable[str], there: Collection[str]) -> Iterator[tuple[str,
     known = _USUAL.union(there)
     for name in names:
         if name not in known and _OF_CLAIMS not in name and not name.endswith(_SHARED_BY_PERCENT):
-            yield name, _nearest(name, known)
+            yield name, "" if name in _OFTEN else _nearest(name, known)
 
 
 def told(name: str, meant: str) -> str:
@@ -43,6 +45,8 @@ def _nearest(name: str, known: Collection[str]) -> str:
     """The known name that is most like it; of a name without its domain the one with that."""
     bare = [each for each in known if each.rpartition("/")[2] == name]
     # Sizes are no misspellings: nodes with parts of GPUs of another size may come.
-    others = [each for each in known if _NUMBER.sub("", each) != _NUMBER.sub("", name)]
+    others = [
+        each for each in _OFTEN.union(known) if _NUMBER.sub("", each) != _NUMBER.sub("", name)
+    ]
     like = get_close_matches(name.lower(), sorted(others), n=1, cutoff=_LIKE)
     return min(bare) if bare else "".join(like)

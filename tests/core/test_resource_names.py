@@ -42,6 +42,12 @@ def test_what_nodes_have_or_is_counted_without_them_is_known(name: str) -> None:
     assert not list(unknown([name], THERE))
 
 
+def test_gpus_may_be_meant_though_no_node_has_any_yet() -> None:
+    there = {"cpu", "memory", "pods"}
+    names = ["nvidia.com/gpus", "nvidia.com/gpu", "amd.com/gpus"]
+    assert [meant for _, meant in unknown(names, there)] == ["nvidia.com/gpu", "", "amd.com/gpu"]
+
+
 def test_nothing_is_unknown_where_no_node_is() -> None:
     assert not list(unknown(["memroy"], ()))
 
