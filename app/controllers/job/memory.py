@@ -48,6 +48,8 @@ class Memory:
 
     prepared: tuple[int, int] | None = None
     """The generation and version that everything but pods was made for."""
+    objects_seen: float = float("-inf")
+    """When the objects of plugins were looked at last."""
     refusals: Refusals = field(default_factory=Refusals)
     held_back: int = 0
     """Pods beyond the minimum that its queue could not hold when they were to be made."""

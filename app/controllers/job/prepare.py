@@ -1,13 +1,14 @@
 """Everything that a job needs before its pods: queue, claims, objects of plugins, PodGroup.
 
-It is gone through once for every generation and version of the job, and after that only the
-PodGroup is compared. What cannot be had is an :class:`Unready`, which the status shows while it
-lasts.
+It is gone through once for every generation and version of the job. After that only the PodGroup is
+compared, and before further pods are made the objects of plugins, which a user may delete. What
+cannot be had is an :class:`Unready`, which the status shows while it lasts.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
-from app.controllers.job import extras, group, volumes
+from app.controllers.job import extras, group, sync, volumes
 from app.controllers.job.extras import InTheWay, ReadPlugins
 from app.controllers.job.group_writer import GroupWriter
 from app.controllers.job.job_writer import JobWriter
@@ -21,6 +22,9 @@ from app.jobplugins.catalogue import JobPlugins
 from app.wire import unstructured
 from app.wire.kinds import CLAIMS
 from app.wire.unstructured import Key, Object
+
+OBJECTS_S: Final = 5.0
+"""For so long objects of plugins that were seen are taken to be there."""
 
 
 class Unready(Exception):
@@ -68,14 +72,18 @@ class Preparation:
         if memory.prepared != (job.generation, job.version):
             # Lists of hosts first where there are pods, which are made and deleted after them.
             if seen.members:
-                await self._objects(job)
+                await self._objects(job, memory)
             job = await self._forward(job)
             job = await self._name_claims(job)
             await self._claims(job)
             if not seen.members:
-                await self._objects(job)
+                await self._objects(job, memory)
             memory.prepared = (job.generation, job.version)
-        return job, await self._group(job, seen.group, owed=memory.owes_an_answer)
+        found = await self._group(job, seen.group, owed=memory.owes_an_answer)
+        is_recent = 0 <= self.clock() - memory.objects_seen < OBJECTS_S
+        if not is_recent and group.is_admitted(found) and sync.missing(job, seen.members):
+            await self._objects(job, memory)
+        return job, found
 
     def resources(self, job: Job) -> dict[str, str]:
         """``status.controlledResources`` of a job that is prepared; raises `PluginError`."""
@@ -127,9 +135,10 @@ class Preparation:
     async def _is_there(self, claim: Key) -> bool:
         return await is_stored(self.api, CLAIMS, claim)
 
-    async def _objects(self, job: Job) -> None:
+    async def _objects(self, job: Job, memory: Memory) -> None:
         try:
             await extras.ensure(self.api, self.plugins(job))
+            memory.objects_seen = self.clock()
         except ApiError as error:
             raise Unlisted(str(error), error.failure) from error
         except InTheWay as error:

@@ -11,6 +11,7 @@ from app.wire.kinds import (
     CONFIG_MAPS,
     NETWORK_POLICIES,
     POD_GROUPS,
+    PODS,
     QUEUES,
     SECRETS,
     SERVICES,
@@ -205,6 +206,46 @@ def test_a_restart_makes_the_objects_of_plugins_anew() -> None:
     assert rig.phase() == "Pending"
     assert rig.api.all(SERVICES)
     assert rig.status()["controlledResources"] == {"plugin-svc": "svc"}
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_objects_of_plugins_that_were_deleted_are_there_again_for_the_next_pod(
+    crash: bool,
+) -> None:
+    """volcano#1894: pods waited for weeks for the ConfigMap of their job, those made later too."""
+    made = ((CONFIG_MAPS, "job-svc"), (SERVICES, "job"), (SECRETS, "job-ssh"))
+
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": _PLUGINS})
+        await rig.later(60)
+        for kind, called in made:
+            rig.api.remove(kind, Key(NAMESPACE, called))
+        if crash:
+            await rig.kill()
+            rig.start()
+        rig.evict("job-main-0")
+        await rig.settle()
+        await rig.drain()
+
+    rig = play(scenario)
+    assert rig.pod("job-main-0")
+    for kind, called in made:
+        assert [name(item) for item in rig.api.all(kind)] == [called]
+    created = [each.resource for each in rig.api.requests if each.verb == "create"]
+    assert created[-1] is PODS
+
+
+def test_objects_of_plugins_are_not_looked_at_for_each_pod_that_changes() -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.started({**_GANG, "plugins": _PLUGINS})
+        await rig.later(60)
+        before = len(rig.api.requests)
+        rig.run("job-main-0", restarts=1)
+        await rig.settle()
+        looked = [each for each in rig.api.requests[before:] if each.resource is CONFIG_MAPS]
+        assert not looked
+
+    play(scenario)
 
 
 _OTHERS: list[tuple[Resource, str]] = [
