@@ -351,7 +351,7 @@ def _act(cycle: Cycle, keep_up: KeepUp) -> Steps:
             yield from keep_up(Upkeep.REVOKE, revoke)
         if lower.behind and not later:
             yield from call_forward(cycle, lower)
-    lower.explain()
+    yield from lower.explain()
 
 
 def _count_loans(cycle: Cycle) -> Steps:

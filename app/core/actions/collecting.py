@@ -71,9 +71,11 @@ def collect(cycle: Cycle, gangs: Sequence[Gang], lower: LowerGangs) -> Steps:
         if number % _PIECE == 0:
             yield
     queues = set(turns.queues())
-    for gang in gangs:
+    for number, gang in enumerate(gangs if queues else ()):
         if gang.queue in queues:
             lower.note(gang)
+        if number % _PIECE == 0:
+            yield
     leaning = {queue: _lean(cycle, turns, queue) for queue in turns.queues()}
     turns.start()
     while (queue := turns.queue()) is not None:

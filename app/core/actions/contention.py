@@ -143,7 +143,7 @@ class Contest:
         cycle, backlog = self.cycle, Backlog(gang)
         yield from backlog.sort(cycle.unserved(gang), key=cycle.opened.task_key(gang))
         with cycle.as_held(), cycle.kept_room_of(gang):
-            outcome = self._outcome(Proof(cycle, gang, self.action, backlog.tasks))
+            outcome = self._outcome(Proof(cycle, gang, self.action, backlog.tasks, ahead=True))
         return outcome.found is not None or outcome.places is not None
 
     def _evict_for(self, backlog: Backlog) -> None:

@@ -21,7 +21,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from app.core.actions.contention import Contest, lacks_room, may_preempt
-from app.core.actions.cycle import Cycle
+from app.core.actions.cycle import Cycle, Steps
 from app.core.actions.minimum import is_reached
 from app.core.faults import LookingAt
 from app.core.shares.entitlements import rest_of
@@ -34,6 +34,9 @@ from app.model.resources import Vector
 
 _OF_NODES = frozenset({Cause.NOT_ENOUGH_RESOURCES, Cause.NO_NODE_FITS})
 _OF_QUEUE = frozenset({Cause.QUEUE_QUOTA, Cause.QUEUE_ROOM, Cause.QUEUE_OVERUSED})
+
+_PIECE = 256
+"""Groups looked at between two yields."""
 
 Asks = Generator[None, None, Gang | None]
 
@@ -53,6 +56,9 @@ class LowerGangs:
     late: dict[GroupKey, Gang] | None = None
     """Gangs that come after the entitled ones of other queues; None: the latter had their turn."""
     _contests: list[Contest] = field(default_factory=list)
+    _reclaiming: list[Contest] = field(default_factory=list)
+    _due: dict[QueueName, tuple[Vector, bool]] = field(default_factory=dict)
+    """What queues deserve, and whether that is for the queues below them too."""
     _noted: set[GroupKey] = field(default_factory=set)
     _untested: dict[QueueName, list[tuple[int, GroupKey, Gang]]] = field(default_factory=dict)
     """Gangs of each queue that were not looked at, a heap: the highest priority first."""
@@ -75,6 +81,8 @@ class LowerGangs:
         """
         self.actions = actions
         self._contests = [Contest(self.cycle, action) for action in actions]
+        self._reclaiming = [each for each in self._contests if each.action.reclaims]
+        self._due = {}
         self._noted = {gang.key for gang in self.higher.values()}
         self._untested, self._first, self._takers, self._taking = {}, {}, {}, {}
         self._stopped, self._latest = {}, {}
@@ -94,13 +102,16 @@ class LowerGangs:
         if not self._may_stand_back(gang):
             return False
         higher = self._stopped.get(gang.queue)
-        asked = self._asked(gang)
-        if higher is None and (asked <= self.cycle.free()).all():
-            higher = (yield from self.outranked_by(gang)) or (yield from self._taker(gang, asked))
-            if higher is None and self._comes_late(gang, asked):
-                return True
         if higher is None:
-            return False
+            asked = self._asked(gang)
+            beyond = bool(self._reclaiming) and self._is_beyond(gang.queue, asked)
+            outranked = self._may_be_outranked(gang)
+            if (beyond or outranked) and (asked <= self.cycle.free()).all():
+                higher = yield from self.outranked_by(gang)
+                if higher is None and beyond:
+                    higher = yield from self._taker(gang, asked)
+            if higher is None:
+                return self._comes_late(gang, beyond=beyond)
         if self.cycle.snapshot.queues[gang.queue].in_order:
             self._stopped[gang.queue] = higher
         self.behind[gang.key], self.higher[gang.key] = gang, higher
@@ -113,7 +124,7 @@ class LowerGangs:
             return False
         return not gang.partial or is_reached(self.cycle, gang)
 
-    def _comes_late(self, gang: Gang, asked: Vector) -> bool:
+    def _comes_late(self, gang: Gang, *, beyond: bool) -> bool:
         """Whether ``gang`` has to let entitled gangs of other queues have their turn first.
 
         Those below it in its queue do not go before it.
@@ -121,12 +132,16 @@ class LowerGangs:
         if self.late is None or self.cycle.snapshot.queues[gang.queue].in_order:
             return False
         above = self._latest.get(gang.queue)
-        comes_late = bool(self._reclaiming) and self._is_beyond(gang.queue, asked)
-        if not comes_late and (above is None or above <= gang.priority):
+        if not beyond and (above is None or above <= gang.priority):
             return False
         self.late[gang.key] = gang
         self._latest[gang.queue] = gang.priority if above is None else max(above, gang.priority)
         return True
+
+    def _may_be_outranked(self, gang: Gang) -> bool:
+        first, heap = self._first.get(gang.queue), self._untested.get(gang.queue)
+        highest = -heap[0][0] if heap else gang.priority
+        return max(highest, gang.priority if first is None else first.priority) > gang.priority
 
     def _asked(self, gang: Gang) -> Vector:
         """What the gang takes next: the rest of its minimum, or one member more."""
@@ -152,8 +167,6 @@ class LowerGangs:
 
     def _taker(self, gang: Gang, asked: Vector) -> Asks:
         """The gang whose queue takes back what that of ``gang`` would hold beyond its share."""
-        if not self._reclaiming or not self._is_beyond(gang.queue, asked):
-            return None
         path = self._ancestors(gang.queue)
         within = {name for name in path if not self._is_beyond(name, asked)}
         for queue, takers in self._takers.items():
@@ -176,18 +189,17 @@ class LowerGangs:
         is_tree = shares is not None and shares(queue).with_children
         return self.cycle.ledger.path(queue)[1:] if is_tree else ()
 
-    @property
-    def _reclaiming(self) -> list[Contest]:
-        return [contest for contest in self._contests if contest.action.reclaims]
-
     def _is_beyond(self, name: QueueName, asked: Vector) -> bool:
         """Whether the queue would hold more than it deserves, or has no claim to what is asked."""
         shares = self.cycle.opened.queue_shares
         if shares is None or name == ROOT_QUEUE:
             return False
-        share, account = shares(name), self.cycle.ledger.queue(name)
-        held = account.tree_allocated if share.with_children else account.allocated
-        due = without_pods(share.deserved)
+        known = self._due.get(name)
+        if known is None:
+            share = shares(name)
+            known = self._due[name] = without_pods(share.deserved), share.with_children
+        due, account = known[0], self.cycle.ledger.queue(name)
+        held = account.tree_allocated if known[1] else account.allocated
         counts = (due > 0) & (asked > 0)
         return not counts.any() or bool((held + asked > due)[counts].any())
 
@@ -204,21 +216,21 @@ class LowerGangs:
                 return True
         return False
 
-    def explain(self) -> None:
+    def explain(self) -> Steps:
         """Say of gangs that have no room for which one they stand back, while its victims go."""
         cycle = self.cycle
         plans = [each for each in (*cycle.snapshot.begun, *cycle.evictions) if each.victims]
         kept = [each for each in map(self._kept_by, plans) if each is not None]
-        for gang in cycle.pending if kept else ():
+        for number, gang in enumerate(cycle.pending if kept else ()):
             refusal = cycle.refusal_of(gang)
-            if refusal is None or refusal.cause not in _OF_NODES | _OF_QUEUE:
-                continue
-            found = next(
-                (each for each in kept if self._stands_back_for(gang, refusal, each)), None
-            )
-            if found is not None:
-                cycle.forget_refusal(gang)
-                cycle.refuse(gang, found.told(gang, refusal))
+            if refusal is not None and refusal.cause in _OF_NODES | _OF_QUEUE:
+                of_it = (each for each in kept if self._stands_back_for(gang, refusal, each))
+                found = next(of_it, None)
+                if found is not None:
+                    cycle.forget_refusal(gang)
+                    cycle.refuse(gang, found.told(gang, refusal))
+            if number % _PIECE == 0:
+                yield
 
     def _kept_by(self, plan: EvictionPlan) -> "_HigherGang | None":
         gang, running = self.cycle.snapshot.gangs.get(plan.preemptor), self.cycle.snapshot.running
@@ -232,17 +244,14 @@ class LowerGangs:
     def _stands_back_for(self, gang: Gang, refusal: Refusal, kept: "_HigherGang") -> bool:
         """Whether ``gang`` is the lower one, and would have had room beside what is ``kept``."""
         mine, higher = gang.queue == kept.gang.queue, kept.gang
-        asked, index = self._asked(gang), self.cycle.snapshot.axis.index
         if not (higher.priority > gang.priority if mine else kept.action.reclaims):
             return False
-        if not mine and not self._is_beyond(gang.queue, asked):
-            return False
-        of_nodes = refusal.cause in _OF_NODES
-        left = kept.free if of_nodes or not mine else kept.asked
+        left = kept.asked if mine and refusal.cause in _OF_QUEUE else kept.free
+        index = self.cycle.snapshot.axis.index
         lacks = [lack for lack in refusal.shortfalls if lack.resource in index]
-        return bool(lacks) and all(
-            lack.asked <= lack.free + left[index[lack.resource]] for lack in lacks
-        )
+        if not all(lack.asked <= lack.free + left[index[lack.resource]] for lack in lacks):
+            return False
+        return bool(lacks) and (mine or self._is_beyond(gang.queue, self._asked(gang)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

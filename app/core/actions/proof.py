@@ -53,6 +53,8 @@ class Proof:
     gang: Gang
     action: EvictionAction
     waiting: Sequence[Task]
+    ahead: bool = False
+    """Whether other gangs have not had their turn: they count as waiting."""
     tasks: tuple[Task, ...] = field(init=False)
     """The members and slots that the minimum takes first."""
     _left: Domain | None = field(init=False, default=None)
@@ -180,7 +182,8 @@ class Proof:
         grown[PODS_COLUMN] = False
         if not grown.any():
             return False
-        return any(gang.queue != queue and cycle.is_refused(gang) for gang in cycle.pending)
+        waits = cycle.lacks_places if self.ahead else cycle.is_refused
+        return any(gang.queue != queue and waits(gang) for gang in cycle.pending)
 
     def _need(self) -> Need:
         return Need.of(self.gang, self.cycle.ledger.gang(self.gang))
