@@ -215,6 +215,72 @@ class TestVolcano5984:
         assert (crowd.runs("elastic"), crowd.runs("new")) == (10, 1)
 
 
+class TestVolcano3729:
+    """Two jobs whose pods do not make up what their queues deserve took turns at evicting."""
+
+    def test_the_second_queue_gets_its_minimum_and_the_first_one_takes_nothing_back(self) -> None:
+        crowd = Crowd(
+            [
+                Job("job-a", 5, cpu=2, minimum=2, queue="a", rows=(0,) * 5),
+                Job("job-b", 5, cpu=2, minimum=2, queue="b"),
+            ],
+            boards(11),
+            sharing("capacity"),
+            queues=(deserving("a", 5), deserving("b", 5)),
+            freezes=False,
+        )
+        crowd.until_quiet(most=10)
+        assert [(each.preemptor, len(each.victims)) for each in crowd.evictions] == [("job-b", 2)]
+        assert (crowd.runs("job-a"), crowd.runs("job-b")) == (3, 2)
+
+
+class TestVolcano4808:
+    """One of four pods of a queue that deserves nothing was left, and the other job waited."""
+
+    def test_the_whole_job_goes_for_one_that_needs_all_the_room(self) -> None:
+        crowd = Crowd(
+            [
+                Job("low", 4, minimum=1, queue="low", rows=(0,) * 4),
+                Job("high", 4, queue="high"),
+            ],
+            boards(4),
+            policies((("capacity", "priority", "conformance"), ("gang", "predicates")), BOTH),
+            queues=(deserving("low", 0, priority=1), deserving("high", 4, priority=500)),
+            freezes=False,
+        )
+        crowd.until_quiet(most=10)
+        assert [len(each.victims) for each in crowd.evictions] == [4]
+        assert (crowd.runs("low"), crowd.runs("high")) == (0, 4)
+
+
+class TestVolcano5881:
+    """A job got nothing back although its queue held less than it deserves, and the other more."""
+
+    def test_the_smallest_job_goes_that_makes_room_with_what_is_free(self) -> None:
+        crowd = Crowd(
+            [
+                Job("two", 1, cpu=2, queue="low", rows=(0,)),
+                Job("eight", 1, cpu=8, queue="low", rows=(1,)),
+                Job("other", 1, cpu=2, queue="low", rows=(0,)),
+                Job("service", 1, rows=(0,)),
+                Job("new", 1, cpu=5, queue="high"),
+            ],
+            boards(8, 8),
+            sharing("capacity"),
+            queues=(
+                deserving("low", 10, priority=1),
+                deserving("high", 10, priority=10),
+                deserving("default", 1),
+            ),
+            freezes=False,
+        )
+        crowd.until_quiet(most=10)
+        [eviction] = crowd.evictions
+        assert len(eviction.victims) == 1
+        assert eviction.jobs < {"two", "other"}
+        assert (crowd.runs("new"), crowd.runs("eight")) == (1, 1)
+
+
 class TestVolcano1195:
     """With `drf`, of equal jobs one held all, and the other one was to get its half."""
 

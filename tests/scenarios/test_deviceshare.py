@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.clusters import workloads
 from tests.clusters.installation import ROOT, documents
@@ -26,7 +27,10 @@ def scheduler_conf() -> str:
             "deviceshare.ScheduleWeight": "10",
         },
     }
-    return conf("predicates", "proportion", "nodeorder", shares)
+    document = yaml.safe_load(conf("predicates", "proportion", "nodeorder", shares))
+    document["actions"] = "enqueue, allocate, preempt, backfill"
+    document["tiers"][0]["plugins"][1]["enablePreemptable"] = False
+    return yaml.safe_dump(document)
 
 
 def add_gpus(place: Place, *ids: str, ill: str = "") -> str:
@@ -49,14 +53,17 @@ def tell(place: Place, node: str, *ids: str, ill: str = "") -> None:
     place.api.patch(NODES, node, {"metadata": {"annotations": {REGISTER: text}}})
 
 
-def add_gang(place: Place, name: str, count: int, *, gib: int, **annotations: str) -> None:
-    place.add_group(name, count)
+def add_gang(
+    place: Place, name: str, count: int, *, gib: int, rank: str | None = None, **annotations: str
+) -> None:
+    of_all = {} if rank is None else {"priorityClassName": rank}
+    place.add_group(name, count, **of_all)
     limits = {
         "cpu": "100m",
         "volcano.sh/vgpu-number": "1",
         "volcano.sh/vgpu-memory": str(gib * 1024),
     }
-    pods = workloads.members(name, count, resources={"limits": limits})
+    pods = workloads.members(name, count, resources={"limits": limits}, **of_all)
     for pod in pods:
         pod["metadata"]["annotations"] |= annotations
     place.submit(pods)
@@ -83,6 +90,21 @@ def test_a_gang_waits_with_numbers_until_devices_are_free(place: Place) -> None:
     place.wait_summary("second", "16 GiB asked of a GPU; 2 GPUs have 8 GiB free, none more")
     place.delete_gang("first")
     place.wait_bound("second", 2)
+
+
+def test_one_pod_goes_for_a_gang_that_no_gpu_has_memory_for(place: Place) -> None:
+    """volcano#4863, volcano#3186: with shared GPUs no pod went, though all GPUs were taken.
+
+    Both GPUs together have the memory that is asked for, and neither has it alone.
+    """
+    low, high = place.add_priority_class("low", 1), place.add_priority_class("high", 100)
+    add_gpus(place, "a", "b")
+    for name in ("first", "second"):
+        add_gang(place, name, 1, gib=20, rank=low)
+        place.wait_bound(name, 1)
+    add_gang(place, "new", 1, gib=24, rank=high)
+    place.wait_bound("new", 1)
+    assert len(place.bound("first")) + len(place.bound("second")) == 1
 
 
 def test_a_gpu_that_is_not_healthy_is_given_to_no_pod(place: Place) -> None:
