@@ -107,6 +107,21 @@ def test_a_large_gang_collects_its_room_and_runs(place: Place) -> None:
     assert not any(place.bound(f"late-{number}") for number in range(4))
 
 
+def test_a_queue_keeps_the_rest_of_its_limit_for_a_large_gang_and_says_so(place: Place) -> None:
+    place.add_nodes(1, cpu="16")
+    queue = place.add_queue("limited", capability={"cpu": "6"})
+    add(place, "holds", 2, queue)
+    place.wait_bound("holds", 2)
+    add(place, "large", 5, queue)
+    place.wait_condition("large", "Reserved", "False", says="the queue keeps what comes free")
+    add(place, "small", 3, queue)
+    says = f"the rest is kept for {place.name}/large (cpu 5), which has waited long, until 20"
+    place.wait_condition("small", "Reserved", "False", reason="QueueQuota", says=says)
+    place.delete_gang("holds")
+    place.wait_bound("large", 5)
+    assert not place.bound("small")
+
+
 def test_a_queue_of_strict_order_lets_none_overtake(place: Place) -> None:
     place.add_nodes(1, cpu="4")
     strict = place.add_queue("strict", dequeueStrategy="fifo", capability={"cpu": "4"})

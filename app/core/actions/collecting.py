@@ -206,7 +206,7 @@ def _earmark(cycle: Cycle, gang: Gang, asked: Vector) -> bool:
     refusal = cycle.refusal_of(gang)
     if refusal is not None and not refusal.note:
         until = (
-            f"its queue keeps what comes free for the group until {instant_text(cycle.now + left)}"
+            f"the queue keeps what comes free for the group until {instant_text(cycle.now + left)}"
         )
         cycle.forget_refusal(gang)
         cycle.refuse(gang, replace(refusal, note=until))

@@ -225,6 +225,35 @@ def test_a_gang_collects_in_windows_that_double_with_pauses_of_three_times_their
     assert (collects_for(elapsed, window=10.0) > 0) is expected
 
 
+def limited(now: float) -> Outcome:
+    """A queue may hold 6 cores and holds 2; one gang wants 5 of them, and a younger one 3."""
+    queue = make_queue("a", capability=amounts_of(cpu=6))
+    large, small = of("a", "large", 5), of("a", "small", 3, created=9.0)
+    by = policies((("priority", "gang"), ("predicates", "capacity")))
+    return beside(2, running("a", 2), large, small, now=now, queues=(queue,), by=by)
+
+
+def test_a_queue_keeps_the_rest_of_its_limit_for_a_gang_that_waits_and_says_until_when() -> None:
+    assert limited(PATIENT).order == ["small"]
+    outcome = limited(SOON)
+    assert outcome.order == []
+    assert outcome.text("large") == (
+        "queue a: cpu asked 5, free 4 of 6; held by default/old-a (cpu 2); the queue keeps what "
+        "comes free for the group until 1970-01-01T00:11:00Z"
+    )
+    assert outcome.text("small") == (
+        "queue a: cpu asked 3, free 0 of 6; held by default/old-a (cpu 2); the rest is kept for "
+        "default/large (cpu 5), which has waited long, until 1970-01-01T00:11:00Z"
+    )
+
+
+def test_after_that_time_younger_gangs_have_what_is_left() -> None:
+    assert limited(659.0).order == []
+    later = limited(660.0)
+    assert later.order == ["small"]
+    assert later.text("large").endswith("held by default/old-a (cpu 2)")
+
+
 RACKS = racks(a="n0 n1", b="n2 n3")
 
 
