@@ -15,6 +15,8 @@ from app.wire.unstructured import Object
 
 STDIN = "-"
 _ENDINGS = {".yaml", ".yml"}
+_MOST_VALUES = 2_000_000
+"""In a file: aliases of aliases may make any number of them."""
 
 
 def read(file: str, resource: Resource, *, namespace: str) -> list[Object]:
@@ -48,7 +50,7 @@ def expect_yaml(file: str) -> None:
 def _documents(file: str) -> list[tuple[int, Any]]:
     """Number and content of each that is not empty; ``List`` objects are taken apart."""
     try:
-        return documents(text_of(file))
+        return documents(text_of(file), most=_MOST_VALUES)
     except NotObjects as error:
         raise _wrong(file, str(error)) from error
 

@@ -26,6 +26,8 @@ _NUMBERS: Final = re.compile(
     re.ASCII,
 )
 _STARTS: Final = "-+.0123456789"
+_OF_A_VALUE: Final = 200
+"""Characters, or bits of a number: more of them count as further values."""
 
 
 class NotObjects(ValueError):
@@ -39,31 +41,39 @@ class Loader(go_yaml.Loader):
 def documents(text: str, *, most: int | None = None) -> list[tuple[int, Any]]:
     """Number and content of each document that is not empty; ``List`` objects are taken apart.
 
-    Raises NotObjects, also where aliases make more than ``most`` values of the text.
+    Raises NotObjects, also where aliases make more than ``most`` values, or long ones, of the text.
     """
     try:
         loaded = list(yaml.load_all(text, Loader))
+        is_large = most is not None and _size(loaded, {}) > most
     except yaml.YAMLError as error:
         raise NotObjects(f"not YAML: {go_yaml.problem(error)}") from error
     except RecursionError as error:
         raise NotObjects("not YAML: nested too deeply") from error
     except ValueError as error:
         raise NotObjects("not YAML: a number in it cannot be read") from error
-    if most is not None and _has_more(loaded, most):
+    if is_large:
         raise NotObjects(f"there are more than {most} values")
     return [each for number, it in enumerate(loaded, start=1) for each in _objects(number, it)]
 
 
-def _has_more(value: Any, most: int) -> bool:
-    left, found = [value], 0
-    while left and found <= most:
-        each = left.pop()
-        found += 1
-        if isinstance(each, Mapping):
-            left += each.values()
-        elif isinstance(each, list):
-            left += each
-    return found > most
+def _size(value: Any, sizes: dict[int, int]) -> int:
+    """How many values ``value`` is of, a long one counted as several; ``sizes``: of known objects.
+
+    Aliases stand for the same object in many places, which is counted in each. One that holds
+    itself counts nothing inside: that no JSON can say it is told later.
+    """
+    if isinstance(value, str | bytes):
+        return 1 + len(value) // _OF_A_VALUE
+    if isinstance(value, int):
+        return 1 + value.bit_length() // _OF_A_VALUE
+    if not isinstance(value, Mapping | list):
+        return 1
+    if id(value) not in sizes:
+        sizes[id(value)] = 0
+        inside = (*value, *value.values()) if isinstance(value, Mapping) else value
+        sizes[id(value)] = 1 + sum(_size(each, sizes) for each in inside)
+    return sizes[id(value)]
 
 
 def _objects(number: int, document: Any) -> Iterator[tuple[int, Any]]:

@@ -76,6 +76,7 @@ def test_manifests_may_be_a_text_of_yaml() -> None:
 BOMB = "a: &a [1,2,3,4,5,6,7,8,9]\n" + "".join(
     f"{one}: &{one} [{', '.join([f'*{two}'] * 9)}]\n" for two, one in pairwise("abcdefgh")
 )
+LONG, DIGITS = f"a: &a {'x' * 40_000}\n", f"a: &a {'9' * 4000}\n"
 
 
 @pytest.mark.parametrize(
@@ -84,8 +85,11 @@ BOMB = "a: &a [1,2,3,4,5,6,7,8,9]\n" + "".join(
         ("a: [", 400, "yaml: not YAML: line 1, column 5"),
         ("kind: List\nitems: 3", 400, "yaml: document 1: items: is no list"),
         ("a: .inf", 400, "yaml: document 1: cannot be said in JSON"),
-        ("a: &a [*a]", 400, "yaml: there are more than 100000 values"),
+        ("a: &a [*a]", 400, "yaml: document 1: cannot be said in JSON"),
         (BOMB, 400, "yaml: there are more than 100000 values"),
+        (LONG + f"b: [{'*a, ' * 5000}]", 400, "yaml: there are more than 100000 values"),
+        (DIGITS + f"b: [{'*a, ' * 5000}]", 400, "yaml: there are more than 100000 values"),
+        (f"- &a {'x' * 6000}\n" + "- {*a : 1}\n" * 4800, 400, "yaml: there are more than 100000"),
         ("- " * 5000, 400, "yaml: not YAML: nested too deeply"),
         ("#" * 64_001, 413, "yaml: a text of more than 64000 characters"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,13 @@ def test_what_is_not_yaml_is_one_line_with_the_place(text: str, why: str, tmp_pa
     said = refusal(text, tmp_path)
     assert said.startswith("not YAML: ")
     assert said.removeprefix("not YAML: ") == why
+
+
+def test_aliases_of_aliases_are_not_followed_for_ever(tmp_path: Path) -> None:
+    lines = ["a: &a [x, x, x, x, x, x, x, x]"]
+    for before, name in pairwise("abcdefghijkl"):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{before}'] * 8)}]")
+    assert refusal("\n".join(lines), tmp_path) == "there are more than 2000000 values"
 
 
 @pytest.mark.parametrize(
