@@ -70,7 +70,6 @@ class LowerGangs:
     """Of each queue a gang for which it does."""
     _stopped: dict[QueueName, Gang] = field(default_factory=dict)
     """Of each queue of strict order the gang that its gangs stand back for."""
-
     _latest: dict[QueueName, int] = field(default_factory=dict)
     """Of each queue the highest priority of those in ``late``."""
 
@@ -239,14 +238,21 @@ class LowerGangs:
         asked = sum((place.task.request for place in plan.places), np.zeros_like(gang.request))
         index = [running.index[each.uid] for each in plan.victims if each.uid in running.index]
         free = np.maximum(asked - running.requests[index].sum(axis=0), 0)
-        return _HigherGang(gang, plan.action, len(plan.victims), asked, free)
+        since_before = plan in self.cycle.snapshot.begun
+        return _HigherGang(gang, plan.action, len(plan.victims), asked, free, since_before)
 
     def _stands_back_for(self, gang: Gang, refusal: Refusal, kept: "_HigherGang") -> bool:
-        """Whether ``gang`` is the lower one, and would have had room beside what is ``kept``."""
+        """Whether ``gang`` is the lower one, and would have had the room that is ``kept``.
+
+        One that did not stand back was refused before the room of this cycle's evictions was kept.
+        """
         mine, higher = gang.queue == kept.gang.queue, kept.gang
         if not (higher.priority > gang.priority if mine else kept.action.reclaims):
             return False
-        left = kept.asked if mine and refusal.cause in _OF_QUEUE else kept.free
+        if not kept.since_before and gang.key not in self.higher:
+            return False
+        of_limit = mine and refusal.cause in _OF_QUEUE
+        left = kept.asked if of_limit and kept.action.reclaims else kept.free
         index = self.cycle.snapshot.axis.index
         lacks = [lack for lack in refusal.shortfalls if lack.resource in index]
         if not all(lack.asked <= lack.free + left[index[lack.resource]] for lack in lacks):
@@ -258,7 +264,7 @@ class LowerGangs:
 class _HigherGang:
     """What is kept for ``gang``, for which ``pods`` go: ``free`` of the ``asked`` is free by now.
 
-    Vectors of shape ``(R,)``.
+    Vectors of shape ``(R,)``. ``since_before``: earlier cycles kept it.
     """
 
     gang: Gang
@@ -266,6 +272,7 @@ class _HigherGang:
     pods: int
     asked: Vector
     free: Vector
+    since_before: bool
 
     def told(self, gang: Gang, refusal: Refusal) -> Refusal:
         """``refusal`` of ``gang``, which stands back for this one."""

@@ -156,6 +156,23 @@ class TestPreempt:
             "(cpu 1); it stands back for default/high, which evicts 1 pod for the rest of its room"
         )
 
+    def test_a_gang_that_would_have_no_room_without_the_higher_one_does_not_stand_back(
+        self,
+    ) -> None:
+        outcome = self.beside(low(2), high(2))
+        assert outcome.refusal("low").cause is Cause.NOT_ENOUGH_RESOURCES
+        assert len(victims(outcome)) == 1
+        queue = make_queue("q", capability=amounts_of(cpu=3))
+        outcome = contended(
+            low(2, queue="q"),
+            high(2, queue="q"),
+            running=singles(2, queue="q"),
+            nodes=cores(9),
+            queues=(queue,),
+            by=by("capacity"),
+        )
+        assert outcome.refusal("low").cause is Cause.QUEUE_QUOTA
+
 
 class TestReclaim:
     """Between queues a gang is lower with which its queue holds more than it deserves."""
