@@ -1,8 +1,8 @@
 """The clusters that tests ask for, kept for the whole session where nothing speaks against it.
 
 A test that takes `place` runs twice, on the sandbox (marked `sandbox`) and on the real control
-plane (marked `real`). A module that needs another configuration overrides `scheduler_conf`: on the
-sandbox it is put into force on one that runs already, as an operator would.
+plane (marked `real`). A module that needs another configuration overrides `scheduler_conf`: it is
+put into force on a cluster that runs already, as an operator would.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import pytest
 
 from tests.clusters import installation
 from tests.clusters.cluster import Scheduling
+from tests.clusters.conf_file import ConfFile
 from tests.clusters.controlplane import ControlPlane
 from tests.clusters.embedded import Embedded, Sandboxes
 from tests.clusters.place import Place
 from tests.clusters.resources import NAMESPACES, PODS
-from tests.clusters.rig import Rig, Setting, Stage
+from tests.clusters.rig import Rig, Stage
 
 _numbers = itertools.count(1)
 
@@ -58,17 +59,17 @@ def conf_file(scheduler_conf: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def stage(installed: ControlPlane) -> Iterator[Stage]:
+def stage(installed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Where our programs run on the real control plane, one rig at a time."""
-    made = Stage(installed)
+    made = Stage(installed, ConfFile(tmp_path_factory.mktemp("conf")))
     yield made
     made.clear()
 
 
 @pytest.fixture
-def rig(stage: Stage, conf_file: Path | None) -> Rig:
+def rig(stage: Stage, scheduler_conf: str) -> Rig:
     """An extender and its kube-scheduler on the real control plane, form A."""
-    return stage.rig(Setting(conf=conf_file))
+    return stage.configured(scheduler_conf)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import yaml
 
 from tests.clusters import pumice
 from tests.clusters.client import ApiClient
+from tests.clusters.conf_file import ConfFile
 from tests.clusters.controlplane import ControlPlane, Scheduler
 from tests.clusters.pumice import Extender
 
@@ -132,19 +133,28 @@ class Rig:
 class Stage:
     """The one rig there is at a time: two would schedule the same pods.
 
-    A rig stays for the next who wants the same setting, as long as it is in order.
+    A rig stays for the next who wants the same setting, as long as it is in order. The one of no
+    setting of its own follows a configuration.
     """
 
     controlplane: ControlPlane
+    conf: ConfFile
     _rig: Rig | None = None
 
     def rig(self, setting: Setting | None = None) -> Rig:
-        """The rig of that setting, started when it is not there."""
-        wanted = setting or Setting()
-        if self._rig is None or self._rig.setting != wanted or not self._rig.in_order:
+        """The rig of that setting, else with what is built in, started when it is not there."""
+        if setting is None:
+            return self.configured("")
+        if self._rig is None or self._rig.setting != setting or not self._rig.in_order:
             self.clear()
-            self._rig = Rig(self.controlplane, wanted).start()
+            self._rig = Rig(self.controlplane, setting).start()
         return self._rig
+
+    def configured(self, conf: str) -> Rig:
+        """The rig of no setting of its own, with that configuration in force."""
+        rig = self.rig(Setting(conf=self.conf.path))
+        self.conf.put(conf, rig.extender)
+        return rig
 
     def clear(self) -> None:
         """End the rig, if there is one."""

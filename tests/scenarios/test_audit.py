@@ -15,6 +15,7 @@ from tests.clusters.embedded import Embedded
 from tests.clusters.place import Place
 from tests.clusters.processes import wait_until
 from tests.clusters.pumice import COMMAND
+from tests.clusters.rig import Rig, Setting, Stage
 from tests.scenarios.confs import evicting
 
 
@@ -29,6 +30,11 @@ def embedded(conf_file: Path) -> Iterator[Embedded]:
     """A sandbox of this module's own: all that was decided there is written down."""
     with Embedded(conf_file.parent, conf=conf_file) as running:
         yield running
+
+
+@pytest.fixture
+def rig(stage: Stage, conf_file: Path) -> Rig:
+    return stage.rig(Setting(conf=conf_file))
 
 
 def told(place: Place, *arguments: str, code: int = 0) -> str:

@@ -30,7 +30,7 @@ from tests.clusters.controlplane import ControlPlane
 from tests.clusters.nodes import in_parallel, node
 from tests.clusters.resources import NAMESPACES, POD_GROUPS, PODS, QUEUES
 from tests.clusters.resources import NODES as NODE_RESOURCE
-from tests.clusters.rig import Setting, Stage
+from tests.clusters.rig import Rig, Setting
 
 _NAMESPACE = "busy"
 _LOOK_S = 0.2
@@ -124,13 +124,9 @@ def run(name: str, seed: int, *, seconds: float) -> Run:
             installation.apply(plane.api, installation.INSTALL)
             installation.wait_established(plane.api)
             installation.wait_gating(plane.api)
-            stage = Stage(plane)
-            try:
-                stage.rig(Setting(conf=conf))
+            with Rig(plane, Setting(conf=conf)):
                 _furnish(plane.api)
                 return Player(plane.api, arrivals(seed, seconds=seconds), seconds).play()
-            finally:
-                stage.clear()
 
 
 def _furnish(api: ApiClient) -> None:
