@@ -11,8 +11,8 @@ Value = dict[str, Any]
 Units = Sequence[int]  # positions in the certificate, in the order of eviction
 Violation = tuple[str, str]  # the place in the certificate, what is wrong there
 Bound = tuple[str, str, str, int, int]  # as a witness names it: the places have, and need
-
-_MOST_UNITS, _MOST_STEPS, _KINDS = 12, 20_000, {"bound", "exhaustive", "planner", "excess"}
+_MOST_UNITS, _MOST_STEPS = 12, 20_000
+_KINDS = {"bound", "exhaustive", "planner", "untried", "excess"}
 _SYSTEM, _ALONE = {"system-cluster-critical", "system-node-critical"}, {"over-capability", "revoke"}
 _SHARING, _WANTED, _EVEN = {"proportion", "capacity"}, {"bound", "preemptable"}, {"drf", "tdm"}
 _FLAGS = {*_WANTED, "releasing", "foreign", "static", "daemonSet"}
@@ -275,7 +275,7 @@ def _cheaper(c: Value, gone: Units) -> Iterator[Units]:
 
 
 def _witnesses(c: Value, gone: Units) -> Iterator[Violation]:
-    """No unit that goes can be spared; what is only the planner's word is let pass."""
+    """No unit that goes can be spared; the planner's word and what was not tried are let pass."""
     kinds = {at: c["units"][at]["witness"]["kind"] for at in gone}
     cheaper = list(_cheaper(c, gone)) if "exhaustive" in kinds.values() else []
     for at, kind in kinds.items():

@@ -87,7 +87,12 @@ def _lines(verdict: dict[str, Any]) -> list[str]:
     return [f"{file}: accepted: {evicts} {whom}; needed: {needed}"]
 
 
-_CALLED = {"bound": "a bound", "exhaustive": "trying all", "planner": "the planner's word"}
+_CALLED = {
+    "bound": "a bound",
+    "exhaustive": "trying all",
+    "planner": "the planner's word",
+    "untried": "no trial, as members are too different",
+}
 
 
 def _shown(verdict: dict[str, Any]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ from app.model.snapshot import Snapshot
 
 _Alike = tuple[int, NodeName]
 """What equal members have in common: the identity of their shape, and their pin."""
+_MOST_SHAPES = 100
+"""Of the members of one gang: with more of them a search could take half a minute."""
 
 
 _WANTED_BY_OTHER_SCHEDULERS_S = 600.0
@@ -168,6 +170,8 @@ class VictimSearch:
 
     def run(self) -> Solution | NoSolution:
         """What the solver finds; candidates are not even put in order where a bound says no."""
+        if len(self._wanted) > _MOST_SHAPES:
+            return NoSolution()
         running, limits = self._cycle.snapshot.running, list(self._limits.values())
         bound = bound_on(running, self._room, self._wanted, may_go=self._may_go, limits=limits)
         return solve(self._problem) if bound is None else NoSolution(bound)
@@ -259,6 +263,9 @@ class VictimSearch:
 
     def _not_found(self) -> str:
         """What is told where no sum says no: a budget may let too few of the candidates go."""
+        shapes = len(self._wanted)
+        if shapes > _MOST_SHAPES:
+            return f"members of {shapes} shapes, no pod is evicted for more than {_MOST_SHAPES}"
         members, candidates = len(self.proof.tasks), len(self.judgement.allowed)
         what = "no place was found" if members == 1 else f"no {members} places together were found"
         if budget := self.judgement.budget():

@@ -354,12 +354,14 @@ class _Writer:
             }
 
     def _witness(self, unit: Unit, witness: Witness) -> Json:
-        """A bound wherever one proves it, but for a unit that goes for no gang."""
+        """A bound wherever one proves it, but for a unit untried or one that goes for no gang."""
         if witness.excess is not None:
             row, resource, most, beyond = witness.excess
             name, kind = self.snapshot.axis.names[resource], witness.kind.value
             told = {"kind": kind, "node": self._node(row), "resource": name, "most": most}
             return told if beyond is None else {**told, "beyond": beyond}
+        if witness.kind is WitnessKind.UNTRIED:
+            return {"kind": witness.kind.value}
         bound = next(self._bounds_without(unit), None)
         if bound is not None:
             return {"kind": WitnessKind.BOUND.value, **bound._asdict()}

@@ -133,6 +133,8 @@ class WitnessKind(StrEnum):
     """Every set of units without it that costs less has no room for all members."""
     PLANNER = "planner"
     """The planner found no places without it."""
+    UNTRIED = "untried"
+    """The planner was not asked: members have so many shapes that the search ended before."""
     EXCESS = "excess"
     """More is taken on its node than is wanted there; for ``shuffle``."""
 
@@ -153,8 +155,9 @@ class Witness:
 class Solution:
     """The ``units`` go, then the preemptor has its ``places``. One witness per unit.
 
-    No unit can be spared. ``exact``: no other compatible set costs less. ``forbidden`` are sets of
-    positions in the problem's units that cost less and are not compatible.
+    No unit can be spared, as far as was tried. ``exact``: no other compatible set costs less.
+    ``forbidden`` are sets of positions in the problem's units that cost less and are not
+    compatible.
     """
 
     units: tuple[Unit, ...]

@@ -12,7 +12,7 @@ import numpy as np
 from app.core.victims.nodewise import NodeWise
 from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import NoSolution, Places, Solution
-from app.core.victims.sparing import settled, without_needless
+from app.core.victims.sparing import Trials, settled, without_needless
 from app.core.victims.stock import Stock
 from app.core.victims.units import Unit
 from app.model.resources import Mask
@@ -24,10 +24,11 @@ _MOST_UNITS_TRIED = 20_000
 
 
 def search(stock: Stock) -> Solution | NoSolution:
-    """A set of units that none can be spared from, or nothing where none was found."""
+    """A set of units that none can be spared from as far as was tried, or nothing."""
     others: list[int] = []
+    trials = Trials(stock)
     for allowed in _levels(stock):
-        chosen = _cheapest(stock, allowed)
+        chosen = _cheapest(stock, allowed, trials)
         places = None if chosen is None else _proven(stock, chosen)
         if chosen is not None and places is not None:
             return settled(stock, chosen, places)
@@ -60,22 +61,23 @@ def _levels(stock: Stock) -> Iterator[Mask]:
         yield np.ones(len(ends), dtype=np.bool_)
 
 
-def _cheapest(stock: Stock, allowed: Mask) -> list[int] | None:
+def _cheapest(stock: Stock, allowed: Mask, trials: Trials) -> list[int] | None:
     """The cheapest compatible set with room that was found, None: none was."""
-    best = _found(stock, allowed)
+    best = _found(stock, allowed, trials)
     while best is not None and (cost := stock.cost(best)).gangs:
-        other = _found(stock, allowed & (stock.priorities < cost.priority))
+        other = _found(stock, allowed & (stock.priorities < cost.priority), trials)
         if other is None or stock.cost(other) >= cost:
             break
         best = other
     return best
 
 
-def _found(stock: Stock, allowed: Mask) -> list[int] | None:
+def _found(stock: Stock, allowed: Mask, trials: Trials) -> list[int] | None:
     alone = sum(each.count for each in stock.wanted) <= 1
     ways = (False,) if alone else (False, True)
     free = {shared: NodeWise(stock, allowed, shared=shared).run() for shared in ways}
-    found = _cheapest_of(stock, [sorted(chosen) for chosen in free.values() if chosen is not None])
+    sets = [sorted(chosen) for chosen in free.values() if chosen is not None]
+    found = _cheapest_of(stock, sets, trials)
     if found is not None:
         return found
     careful: list[list[int]] = []
@@ -83,12 +85,12 @@ def _found(stock: Stock, allowed: Mask) -> list[int] | None:
         with stock.problem.together() as going:
             chosen = NodeWise(stock, allowed, shared=shared, going=going).run()
         careful += [] if chosen is None else [chosen]
-    return _cheapest_of(stock, careful)
+    return _cheapest_of(stock, careful, trials)
 
 
-def _cheapest_of(stock: Stock, sets: Sequence[Sequence[int]]) -> list[int] | None:
+def _cheapest_of(stock: Stock, sets: Sequence[Sequence[int]], trials: Trials) -> list[int] | None:
     """The cheapest of these sets that may go together, without what they have room without."""
-    lean = [without_needless(stock, chosen) for chosen in sets]
+    lean = [without_needless(stock, chosen, trials) for chosen in sets]
     lean.sort(key=lambda chosen: (stock.cost(chosen), chosen))
     may_go = (chosen for chosen in lean if stock.problem.compatible(stock.units(chosen)))
     return next(may_go, None)

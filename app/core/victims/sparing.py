@@ -1,7 +1,8 @@
 """Which units of a set can be spared, and why the others cannot.
 
 Units go back one by one, those that cost the most first. As what has no room with some units gone
-has none with fewer gone, each is asked about once.
+has none with fewer gone, each is asked about once. A set of units that has been found is good
+enough when the trials for that end: a gang whose members are all different has them for few units.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,6 +18,23 @@ from app.model.resources import Matrix
 
 _STEPS = 200
 """Of the search for a packing without one unit."""
+_MOST_LOOKS = 4_000_000
+"""Shapes of members times nodes that are looked at to spare units of one set, a second or two."""
+_LEAST_NODES = 1_000
+"""A trial takes as long on fewer nodes, as packings are searched for there."""
+
+
+class Trials:
+    """How many more units are tried to be spared where members have several shapes."""
+
+    def __init__(self, stock: Stock) -> None:
+        looks = max(len(stock.wanted), 1) * max(len(stock.room), _LEAST_NODES)
+        self._left = max(_MOST_LOOKS // looks, 1)
+
+    def take(self) -> bool:
+        """Take one, if any is left."""
+        self._left -= 1
+        return self._left >= 0
 
 
 class Tally:
@@ -68,6 +86,17 @@ class Tally:
         free[self._stock.by_unit.nodes[entries]] -= self._stock.by_unit.amounts[entries]
         return free
 
+    def spares(self, unit: int, places: Places) -> bool:
+        """Whether there is room for members at ``places`` also when ``unit`` stays."""
+        entries = self._stock.by_unit.of(unit)
+        nodes = self._stock.by_unit.nodes[entries]
+        free = self._free[nodes] - self._stock.by_unit.amounts[entries]
+        taken = np.zeros_like(free)
+        for rows, each in zip(places, self._wanted, strict=True):
+            there = np.bincount(np.asarray(rows, dtype=np.intp), minlength=len(self._free))
+            taken += there[nodes, None] * each.request
+        return bool(((free >= taken) | (taken == 0)).all())
+
     def give_back(self, unit: int) -> None:
         """Let ``unit`` stay."""
         self.left.remove(unit)
@@ -89,18 +118,24 @@ class Tally:
         )
 
 
-def without_needless(stock: Stock, chosen: Sequence[int]) -> list[int]:
+def without_needless(stock: Stock, chosen: Sequence[int], trials: Trials) -> list[int]:
     """``chosen`` units without those that all members have room without, as far as it shows."""
     tally = Tally(stock, chosen)
+    places: Places | NotPacked = NotPacked.UNKNOWN
     for unit in tally.doubtful():
-        if not tally.is_bound(unit) and _is_packed(stock, tally.free_without(unit)):
-            tally.give_back(unit)
+        if tally.is_bound(unit):
+            continue
+        if len(stock.wanted) > 1 and (
+            isinstance(places, NotPacked) or not tally.spares(unit, places)
+        ):
+            if not trials.take():
+                break
+            found = pack(tally.free_without(unit), stock.wanted, Steps(_STEPS))
+            if isinstance(found, NotPacked):
+                continue
+            places = found
+        tally.give_back(unit)
     return [unit for unit in chosen if unit in tally.left]
-
-
-def _is_packed(stock: Stock, free: Matrix) -> bool:
-    wanted = stock.wanted
-    return len(wanted) == 1 or not isinstance(pack(free, wanted, Steps(_STEPS)), NotPacked)
 
 
 def settled(stock: Stock, chosen: Sequence[int], places: Places) -> Solution:
@@ -108,11 +143,18 @@ def settled(stock: Stock, chosen: Sequence[int], places: Places) -> Solution:
 
     Where no bound needs a unit the planner is asked whether it finds places without it.
     """
-    problem, tally = stock.problem, Tally(stock, chosen)
-    for unit in tally.doubtful():
+    problem, tally, trials = stock.problem, Tally(stock, chosen), Trials(stock)
+    untried: set[int] = set()
+    doubtful = tally.doubtful()
+    for number, unit in enumerate(doubtful):
         if tally.is_bound(unit):
             continue
-        packed = pack(tally.free_without(unit), stock.wanted, Steps(_STEPS))
+        if not trials.take():
+            untried.update(doubtful[number:])
+            break
+        packed: Places | NotPacked = places
+        if not tally.spares(unit, places):
+            packed = pack(tally.free_without(unit), stock.wanted, Steps(_STEPS))
         if packed is NotPacked.IMPOSSIBLE:
             continue
         hint = packed if isinstance(packed, tuple) else None
@@ -125,11 +167,12 @@ def settled(stock: Stock, chosen: Sequence[int], places: Places) -> Solution:
     return Solution(
         units=tuple(stock.units(order)),
         places=places,
-        witnesses=tuple(
-            Witness(WitnessKind.BOUND, bounds[unit])
-            if unit in bounds
-            else Witness(WitnessKind.PLANNER)
-            for unit in order
-        ),
+        witnesses=tuple(_witness(bounds.get(unit), tried=unit not in untried) for unit in order),
         exact=False,
     )
+
+
+def _witness(bound: Bound | None, *, tried: bool) -> Witness:
+    if bound is not None:
+        return Witness(WitnessKind.BOUND, bound)
+    return Witness(WitnessKind.PLANNER if tried else WitnessKind.UNTRIED)

@@ -17,6 +17,7 @@ _NEEDED = {
     "bound": "were it to stay, there would be too little room or share",
     "exhaustive": "every cheaper choice was tried, and none has room",
     "planner": "the planner found no places without it",
+    "untried": "the search ended before the planner was asked without it",
 }
 
 

@@ -18,7 +18,7 @@ from app.model.running import Protection
 from app.model.shape import LabelSelector, PodShape
 from app.model.snapshot import Veto
 from app.model.workload import GroupPhase, Quota
-from tests.builders import make_gang, make_queue
+from tests.builders import make_gang, make_queue, make_task
 from tests.core.actions.rigs import (
     Outcome,
     amounts_of,
@@ -566,3 +566,14 @@ def test_a_gang_that_would_go_whole_and_may_not_is_told_by_its_budget() -> None:
     assert not victims(outcome)
     told = "no place was found: PodDisruptionBudget default/pdb lets 1 of 4 pods go"
     assert told in outcome.text("high")
+
+
+@pytest.mark.parametrize("shapes", [100, 101])
+def test_no_pod_is_evicted_for_a_gang_of_more_than_a_hundred_shapes(shapes: int) -> None:
+    waiting = [make_task(f"high-{i}", shape=sized(1 - i / 1_000)) for i in range(shapes)]
+    high = make_gang("high", waiting=tuple(waiting), priority=9)
+    low, nodes = singles(shapes, nodes=shapes), cores(*[1] * shapes)
+    outcome = contended(high, running=low, nodes=nodes, by=BY)
+    assert len(victims(outcome)) == (shapes if shapes == 100 else 0)
+    told = "members of 101 shapes, no pod is evicted for more than 100"
+    assert (told in outcome.text("high")) is (shapes == 101)

@@ -1,5 +1,6 @@
 """Of many units a set is found that no unit can be spared from."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from hypothesis import assume, given
@@ -158,3 +159,15 @@ def asking(groups: Sequence[Group], *asks: Ask) -> Cluster:
     """Full nodes on which just these run."""
     nodes = 1 + max(member.node for group in groups for member in group.members)
     return Cluster(((0, 0, 100),) * nodes, tuple(groups), asks)
+
+
+def test_of_a_gang_of_many_shapes_few_units_are_tried_to_be_spared() -> None:
+    nodes = frozenset(range(1_500))
+    asks = [Ask((2 + at % 2, 2 + at % 2, 1 + at), 1, nodes) for at in range(60)]
+    asked = Asked(asking(even(nodes=1_500, pods=3), *asks))
+    found = solve(asked.problem)
+    assert isinstance(found, Solution)
+    assert asked.cluster.holds(found.places, gone_with(found.units))
+    kinds = Counter(witness.kind for witness in found.witnesses)
+    assert kinds[WitnessKind.UNTRIED]
+    assert asked.proofs <= 4_000_000 // (60 * 1_500) + 5
