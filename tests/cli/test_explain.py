@@ -419,6 +419,10 @@ def test_a_job_that_has_ended_says_how(stand: Stand) -> None:
     assert first(stand, "a") == "job default/a is Completed: the job has ended: Completed"
 
 
+CONTAINER = {"name": "c", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
+NO_IMAGE = {"waiting": {"reason": "ErrImagePull"}}
+
+
 @pytest.mark.parametrize(
     ("status", "why"),
     [
@@ -440,14 +444,7 @@ def test_a_job_that_has_ended_says_how(stand: Stand) -> None:
             {
                 "phase": "Pending",
                 "containerStatuses": [
-                    {
-                        "name": "c",
-                        "image": "x",
-                        "imageID": "",
-                        "ready": False,
-                        "restartCount": 0,
-                        "state": {"waiting": {"reason": "ErrImagePull"}},
-                    }
+                    {**CONTAINER, "state": {"waiting": {"reason": "ErrImagePull"}}}
                 ],
             },
             "pod default/a-0: ErrImagePull",

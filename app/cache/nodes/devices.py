@@ -107,9 +107,8 @@ class DeviceUsage:
 
         ``key`` is its ``namespace/name``, None: it is gone.
         """
-        if config is None:
-            self._configs.pop(key, None)
-        else:
+        self._configs.pop(key, None)
+        if config is not None:
             self._configs[key] = config
         return self.use_config(self._config_map)
 
@@ -145,12 +144,10 @@ class DeviceUsage:
         """
         if ill == self.ill_chips.get(node):
             return False
-        if ill is None:
-            del self.ill_chips[node]
-        else:
+        self.ill_chips.pop(node, None)
+        if ill is not None:
             self.ill_chips[node] = ill
-        there = self._usage.nodes.get(NodeName(node))
-        if there is not None:
+        if (there := self._usage.nodes.get(NodeName(node))) is not None:
             self.set_node(there)
         return True
 
@@ -179,12 +176,8 @@ class DeviceUsage:
             for family in self._families:
                 each = devices(family, node.devices, node.allocatable, self.config)
                 if family is NPU_CORES:
-                    ill = self.ill_chips.get(node.name)
-                    each = (
-                        ()
-                        if ill is None
-                        else tuple(replace(d, healthy=d.id not in ill) for d in each)
-                    )
+                    ill, tells = self.ill_chips.get(node.name, ()), node.name in self.ill_chips
+                    each = tuple(replace(d, healthy=d.id not in ill) for d in each if tells)
                 if each:
                     found[family.name] = each
         if found == self._listed.get(node.name, {}):

@@ -376,22 +376,15 @@ class _Writer:
 
 def _minimum(gang: Gang) -> Json:
     policies = {each.name: {"size": each.size, "least": each.least} for each in gang.sub_groups}
-    return {
-        "members": gang.min_member,
-        "roles": dict(gang.role_minimums),
-        "policies": policies,
-    }
+    roles = dict(gang.role_minimums)
+    return {"members": gang.min_member, "roles": roles, "policies": policies}
 
 
 def _held(members: int, roles: Mapping[str, int], account: GangAccount) -> Json:
     sub_groups: dict[str, dict[str, int]] = {}
     for (policy, values), count in account.sub_group_ready.items():
         sub_groups.setdefault(policy, {})[values] = count
-    return {
-        "members": members,
-        "roles": dict(roles),
-        "subGroups": sub_groups,
-    }
+    return {"members": members, "roles": dict(roles), "subGroups": sub_groups}
 
 
 def _part(part: Part) -> Json:
