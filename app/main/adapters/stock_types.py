@@ -36,6 +36,7 @@ _SHAPES: Final = {
 _LONG: Final = frozenset(
     {
         "activeDeadlineSeconds",
+        "defaultUser",
         "deletionGracePeriodSeconds",
         "expirationSeconds",
         "fsGroup",
@@ -51,11 +52,13 @@ _LONG: Final = frozenset(
         "revision",
         "runAsGroup",
         "runAsUser",
+        "seconds",
         "sizeBytes",
         "startingDeadlineSeconds",
         "supplementalGroups",
         "terminationGracePeriodSeconds",
         "tolerationSeconds",
+        "user",
     }
 )
 _MICRO_TIMES: Final = frozenset({"acquireTime", "eventTime", "lastObservedTime", "renewTime"})

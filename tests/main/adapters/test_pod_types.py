@@ -12,7 +12,7 @@ _WORDS = {
     Shape.TEXT: "text",
     Shape.TIME: "text",
     Shape.TRUTH: "flag",
-    Shape.WHOLE: "number",
+    Shape.WHOLE: "small",
     Shape.LONG: "number",
     Shape.QUANTITY: "quantity",
     Shape.WHOLE_OR_TEXT: "int-or-string",
