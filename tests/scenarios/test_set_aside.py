@@ -23,11 +23,26 @@ def test_a_pod_larger_than_any_node_keeps_its_queue_for_nobody(place: Place) -> 
     place.wait_pod_bound("big")
 
 
-def test_a_group_without_pods_that_fits_no_node_claims_nothing(place: Place) -> None:
+def test_a_group_without_pods_that_asks_for_more_than_all_nodes_have_claims_nothing(
+    place: Place,
+) -> None:
     place.add_nodes(4, cpu="4", extra={GPU: "2"})
-    left, job = {"minResources": {GPU: "4"}}, {"minResources": {GPU: "6"}}
-    place.add_group("left", 1, **left)
-    place.wait_condition("left", "Reserved", "False", says="more than any node has")
+    place.add_group("left", 1, minResources={GPU: "9"})
+    place.wait_condition("left", "Reserved", "False", says="more than the whole cluster has")
+    _wait_for_three(place)
+
+
+def test_a_group_without_pods_that_would_fit_no_node_as_one_pod_keeps_no_room(
+    place: Place,
+) -> None:
+    """It may be of Spark, and ask for a driver and its executors."""
+    place.add_nodes(4, cpu="4", extra={GPU: "2"})
+    place.add_group("left", 1, minResources={GPU: "4"})
+    place.wait_condition("left", "Reserved", "False", says="pods asked 1, present 0")
+    _wait_for_three(place)
+
+
+def _wait_for_three(place: Place) -> None:
     cards = {"requests": {"cpu": "1", GPU: "2"}, "limits": {GPU: "2"}}
-    place.add_gang("job", 3, spec=job, resources=cards)
+    place.add_gang("job", 3, spec={"minResources": {GPU: "6"}}, resources=cards)
     place.wait_bound("job", 3)
