@@ -71,7 +71,7 @@ def kind_of(schema: dict[str, Any]) -> str:
         return f"[{kind_of(schema['items'])}]"
     if schema["type"] == "object":
         return f"{{{kind_of(schema['additionalProperties'])}}}"
-    return PLAIN[schema["type"]]
+    return "small" if schema.get("format") == "int32" else PLAIN[schema["type"]]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -85,7 +85,7 @@ def test_the_next_extender_knows_what_the_gang_waits_for(
     stage: Stage, place: Place, claims: LateClaims
 ) -> None:
     submit_with_one_claim(place, claims)
-    rig = stage.rig()
+    rig = stage.rig(Setting())
     rig.extender.kill()
     rig.restart_extender()
     place.wait_held(GANG, SIZE - 1)
