@@ -28,21 +28,22 @@ MOST_FAULTS: Final = 4
 """After so many in one plan, all groups of the queues that they are of are left out."""
 
 
-class PlanningFault(Exception):
-    """Planning failed while it looked at one group, or at all groups of ``queue``.
-
-    The error itself is the ``__cause__``.
-    """
-
-    def __init__(self, *, group: GroupKey | None = None, queue: QueueName | None = None) -> None:
-        super().__init__(f"group {group}" if group is not None else f"queue {queue}")
-        self.group = group
-        self.queue = queue
+class Fault(Exception):
+    """A part of planning failed. The error itself is the ``__cause__``."""
 
     @property
     def place(self) -> str:
         """``KeyError in app.core.plugins.priority:33``, without what the error says of objects."""
         return _place(self.__cause__ or self)
+
+
+class PlanningFault(Fault):
+    """Planning failed while it looked at one group, or at all groups of ``queue``."""
+
+    def __init__(self, *, group: GroupKey | None = None, queue: QueueName | None = None) -> None:
+        super().__init__(f"group {group}" if group is not None else f"queue {queue}")
+        self.group = group
+        self.queue = queue
 
     @property
     def refusal(self) -> Refusal:
@@ -97,17 +98,12 @@ class Upkeep(StrEnum):
     """Reservations are given back that are in no common domain of the network any more."""
 
 
-class UpkeepFault(Exception):
-    """Planning failed at an ``upkeep``. The error itself is the ``__cause__``."""
+class UpkeepFault(Fault):
+    """Planning failed at an ``upkeep``."""
 
     def __init__(self, upkeep: Upkeep) -> None:
         super().__init__(upkeep.value)
         self.upkeep = upkeep
-
-    @property
-    def place(self) -> str:
-        """The place of the error, as of a `PlanningFault`."""
-        return _place(self.__cause__ or self)
 
 
 @contextmanager
@@ -119,8 +115,8 @@ def doing(upkeep: Upkeep) -> Iterator[None]:
         raise UpkeepFault(upkeep) from error
 
 
-class PluginFault(Exception):
-    """The ``plugin`` of that name could not be opened. The error itself is the ``__cause__``.
+class PluginFault(Fault):
+    """The ``plugin`` of that name could not be opened.
 
     ``needed``: without it no group may have a place.
     """
@@ -129,11 +125,6 @@ class PluginFault(Exception):
         super().__init__(f"plugin {plugin}")
         self.plugin = plugin
         self.needed = needed
-
-    @property
-    def place(self) -> str:
-        """The place of the error, as of a `PlanningFault`."""
-        return _place(self.__cause__ or self)
 
     @property
     def refusal(self) -> Refusal:
