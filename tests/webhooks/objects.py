@@ -6,10 +6,16 @@ from typing import Any
 
 from app.webhooks.admission import Verdict, chosen, decide
 from app.webhooks.cluster_facts import NAMESPACES, ClusterFacts
+from app.webhooks.pod_templates import check_template
 from app.webhooks.world import Operation, Options, Request, World
 from app.wire import kinds
+from app.wire.findings import Findings
 from app.wire.kinds import Resource
 from app.wire.unstructured import Object, name, namespace
+
+GPU = "nvidia.com/gpu"
+IS_A = {"key": "a", "operator": "In", "values": ["b"]}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
 
 
 def pod_spec(**fields: Any) -> Object:
@@ -142,3 +148,10 @@ def patched(item: Any, verdict: Verdict) -> Any:
         else:
             copied[place] = step["value"]
     return whole[0]
+
+
+def template_problems(spec: Any, **metadata: Any) -> list[str]:
+    """What a template with that spec and metadata is refused for."""
+    findings = Findings()
+    check_template({"metadata": metadata, "spec": spec}, "template", findings)
+    return [str(error) for error in findings.errors]

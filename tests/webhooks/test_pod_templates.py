@@ -10,7 +10,7 @@ from app.webhooks.pod_templates import check_template
 from app.wire.findings import Findings
 from app.wire.pod_types import SHAPES, check_types
 from app.wire.unstructured import Object
-from tests.webhooks.objects import pod_spec
+from tests.webhooks.objects import GPU, IS_A, SPREAD, pod_spec, template_problems
 
 
 def main(**fields: Any) -> Object:
@@ -59,10 +59,6 @@ def tolerating(**toleration: Any) -> Object:
 def variable(**fields: Any) -> Object:
     return main(env=[{"name": "A", **fields}])
 
-
-GPU = "nvidia.com/gpu"
-IS_A = {"key": "a", "operator": "In", "values": ["b"]}
-SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
 
 ACCEPTED: dict[str, Object] = {
     "nulls": main(
@@ -122,15 +118,9 @@ ACCEPTED: dict[str, Object] = {
 }
 
 
-def problems(spec: Any, **metadata: Any) -> list[str]:
-    findings = Findings()
-    check_template({"metadata": metadata, "spec": spec}, "template", findings)
-    return [str(error) for error in findings.errors]
-
-
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED)
 def test_is_accepted(spec: Object) -> None:
-    assert problems(spec) == []
+    assert template_problems(spec) == []
 
 
 REFUSED: dict[str, tuple[Object, str]] = {
@@ -467,17 +457,17 @@ REFUSED: dict[str, tuple[Object, str]] = {
 
 @pytest.mark.parametrize(("spec", "message"), REFUSED.values(), ids=REFUSED)
 def test_is_refused(spec: Object, message: str) -> None:
-    found = problems(spec)
+    found = template_problems(spec)
     assert message in found[0]
     assert all(each.startswith("template.spec.") for each in found)
 
 
 def test_the_labels_of_pods_are_labels() -> None:
-    assert problems(pod_spec(), labels={"a": "b"}, annotations={"c": "any thing"}) == []
-    assert problems(pod_spec(), labels={"a": "b c"})[0].startswith(
+    assert template_problems(pod_spec(), labels={"a": "b"}, annotations={"c": "any thing"}) == []
+    assert template_problems(pod_spec(), labels={"a": "b c"})[0].startswith(
         'template.metadata.labels: Invalid value: "b c": a valid label'
     )
-    assert problems(pod_spec(), annotations={"a": 1}) == [
+    assert template_problems(pod_spec(), annotations={"a": 1}) == [
         'template.metadata.annotations[a]: Invalid value: "1": must be a string'
     ]
 
@@ -486,7 +476,7 @@ def test_where_a_type_is_wrong_nothing_else_is_said_of_it_but_of_the_rest() -> N
     spec = pod_spec(
         containers=[{"name": 5, "image": "", "env": "A=b"}], restartPolicy="x", volumes="v"
     )
-    assert [problem.split(": ")[0] for problem in problems(spec)] == [
+    assert [problem.split(": ")[0] for problem in template_problems(spec)] == [
         "template.spec.containers[0].name",
         "template.spec.containers[0].env",
         "template.spec.volumes",

@@ -9,21 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.webhooks.pod_templates import check_template
-from app.wire.findings import Findings
 from app.wire.objects.jobs import decode_job
 from app.wire.unstructured import Object
-from tests.webhooks.objects import job, pod_spec, task
-
-GPU = "nvidia.com/gpu"
-IS_A = {"key": "a", "operator": "In", "values": ["b"]}
-SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
-
-
-def problems(spec: Any, **metadata: Any) -> list[str]:
-    findings = Findings()
-    check_template({"metadata": metadata, "spec": spec}, "template", findings)
-    return [str(error) for error in findings.errors]
+from tests.webhooks.objects import GPU, IS_A, SPREAD, job, pod_spec, task, template_problems
 
 
 def parts_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -108,11 +96,11 @@ READ = {
 @pytest.mark.parametrize("part", READ)
 def test_the_scheduler_can_read_what_is_accepted(part: str) -> None:
     whole = pod_spec(**{part: READ[part]})
-    assert problems(whole) == []
+    assert template_problems(whole) == []
     for path in parts_of({part: READ[part]}):
         for value in (None, {}, "x", -1, 1.5, 2**63, [None], {"x": None}):
             spec = changed(whole, path, value)
-            if not problems(spec):
+            if not template_problems(spec):
                 made = job(task(template={"metadata": {"labels": {"a": None}}, "spec": spec}))
                 made["metadata"]["uid"] = "u"
                 decode_job(json.dumps(made).encode())
@@ -120,7 +108,7 @@ def test_the_scheduler_can_read_what_is_accepted(part: str) -> None:
 
 def test_where_there_is_nothing_no_part_of_it_is_missed() -> None:
     spec = pod_spec(containers=[None], volumes=[None], schedulingGates=[None])
-    assert sorted(problems(spec)) == [
+    assert sorted(template_problems(spec)) == [
         "template.spec.containers[0]: Required value",
         "template.spec.schedulingGates[0]: Required value",
         "template.spec.volumes[0]: Required value",

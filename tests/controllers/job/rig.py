@@ -15,7 +15,7 @@ from app.kit.workqueue import Backoff
 from app.wire import times
 from app.wire.kinds import COMMANDS, JOBS, POD_GROUPS, PODS, QUEUES, Resource
 from app.wire.unstructured import Key, Object, key_of, name, uid
-from tests.controllers.fake_api import FakeApi, FakeEvents, Watch
+from tests.controllers.fake_api import FakeApi, FakeEvents, Request, Watch
 from tests.service import virtual_time
 
 NAMESPACE = "ns"
@@ -357,3 +357,13 @@ def policy(event: str | Sequence[str], action: str, **more: Any) -> Object:
 
 def _time(at: float) -> str:
     return times.seconds(at)
+
+
+def creates_pod(request: Request) -> bool:
+    """Whether it is the creation of a pod."""
+    return (request.verb, request.resource) == ("create", PODS)
+
+
+def creates_group(request: Request) -> bool:
+    """Whether it is the creation of a PodGroup."""
+    return (request.verb, request.resource) == ("create", POD_GROUPS)

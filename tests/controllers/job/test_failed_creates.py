@@ -7,27 +7,18 @@ import pytest
 from app.controllers.job.patience import patience_s
 from app.controllers.job.pod_writer import texts_of
 from app.controllers.ports import ApiError, Failure
-from app.wire.kinds import JOBS, POD_GROUPS, PODS
+from app.wire.kinds import JOBS, PODS
 from app.wire.unstructured import Key, Object, controlled_by
-from tests.controllers.fake_api import Request
 from tests.controllers.job.jobs import make_job
-from tests.controllers.job.rig import NAMESPACE, Rig, play, task
+from tests.controllers.job.rig import NAMESPACE, Rig, creates_group, creates_pod, play, task
 
 _GANG = {"minAvailable": 2, "tasks": [task()]}
 _LAST = "job-main-29"
 
 
-def _creates_pod(request: Request) -> bool:
-    return (request.verb, request.resource) == ("create", PODS)
-
-
-def _creates_group(request: Request) -> bool:
-    return (request.verb, request.resource) == ("create", POD_GROUPS)
-
-
 def test_a_failed_create_is_seen_and_tried_again() -> None:
     async def scenario(rig: Rig) -> None:
-        rig.api.fail(Failure.PASSING, _creates_pod, times=4, message="try later")
+        rig.api.fail(Failure.PASSING, creates_pod, times=4, message="try later")
         rig.start()
         rig.submit(_GANG)
         await rig.settle()
@@ -50,7 +41,7 @@ def test_of_many_errors_the_first_are_told() -> None:
 
 def test_a_pod_that_was_made_although_the_request_failed_is_taken_over() -> None:
     async def scenario(rig: Rig) -> None:
-        rig.api.fail(Failure.PASSING, _creates_pod, times=2, after=True)
+        rig.api.fail(Failure.PASSING, creates_pod, times=2, after=True)
         rig.start()
         rig.submit(_GANG)
         await rig.settle()
@@ -153,7 +144,7 @@ def test_a_pod_of_a_job_of_another_name_is_no_pod_of_an_earlier_one() -> None:
 
 def test_what_is_refused_for_good_ends_the_job_after_a_while() -> None:
     async def scenario(rig: Rig) -> None:
-        rig.api.fail(Failure.REFUSED, _creates_pod, times=1000, message="quota")
+        rig.api.fail(Failure.REFUSED, creates_pod, times=1000, message="quota")
         rig.start()
         rig.submit(_GANG)
         await rig.settle()
@@ -167,7 +158,7 @@ def test_what_is_refused_for_good_ends_the_job_after_a_while() -> None:
 
 def test_a_job_whose_pods_change_often_is_not_ended_sooner_by_what_is_refused() -> None:
     async def scenario(rig: Rig) -> None:
-        rig.api.fail(Failure.REFUSED, lambda r: _creates_pod(r) and r.key.name == _LAST, times=1000)
+        rig.api.fail(Failure.REFUSED, lambda r: creates_pod(r) and r.key.name == _LAST, times=1000)
         rig.start()
         rig.submit({"minAvailable": 2, "tasks": [task(replicas=30)]})
         await rig.settle()
@@ -186,7 +177,7 @@ def test_a_job_whose_pods_change_often_is_not_ended_sooner_by_what_is_refused() 
 
 def test_a_job_that_is_resumed_is_given_the_whole_time_again() -> None:
     async def scenario(rig: Rig) -> None:
-        rig.api.fail(Failure.REFUSED, _creates_group, times=1000)
+        rig.api.fail(Failure.REFUSED, creates_group, times=1000)
         rig.start()
         rig.submit(_GANG)
         await rig.settle()
@@ -212,7 +203,7 @@ def test_a_job_is_refused_as_long_as_repeats_take_in_volcano_before_it_is_ended(
 @pytest.mark.parametrize("failure", [Failure.REFUSED, Failure.PASSING])
 def test_other_failures_and_unlimited_requeues_never_end_it(failure: Failure) -> None:
     async def scenario(rig: Rig) -> None:
-        rig.api.fail(failure, _creates_pod, times=60)
+        rig.api.fail(failure, creates_pod, times=60)
         rig.start()
         rig.submit(_GANG)
         await rig.settle()

@@ -11,12 +11,11 @@ from app.controllers.job.slots import Refusals, Slots
 from app.controllers.ports import Failure
 from app.model.pod import SECOND_TRY
 from app.model.reason import LOST_PLACE, TAKEN
-from app.wire.kinds import POD_GROUPS, PODS
+from app.wire.kinds import PODS
 from app.wire.unstructured import Object
 from tests.clusters import workloads
-from tests.controllers.fake_api import Request
 from tests.controllers.job.jobs import make_pod, of
-from tests.controllers.job.rig import NAMESPACE, Rig, play, policy, task
+from tests.controllers.job.rig import NAMESPACE, Rig, creates_pod, play, policy, task
 
 _GANG = {"minAvailable": 2, "tasks": [task()]}
 _LAST = "job-main-29"
@@ -47,14 +46,6 @@ def _ungate(rig: Rig, pod: str, *, node: str) -> None:
 
 def _pinned(node: str) -> dict[str, Any]:
     return {"affinity": workloads.pinned_to(node)}
-
-
-def _creates_pod(request: Request) -> bool:
-    return (request.verb, request.resource) == ("create", PODS)
-
-
-def _creates_group(request: Request) -> bool:
-    return (request.verb, request.resource) == ("create", POD_GROUPS)
 
 
 def test_there_are_no_pods_before_the_group_is_admitted() -> None:
@@ -369,7 +360,7 @@ def test_the_pods_of_a_large_job_are_made_some_at_a_time() -> None:
 
     rig = play(scenario)
     assert rig.status()["pending"] == 500
-    assert sum(_creates_pod(request) for request in rig.api.requests) == 500
+    assert sum(creates_pod(request) for request in rig.api.requests) == 500
     writes = [r for r in rig.api.requests if r.subresource == "status"]
     assert len(writes) <= 4
 
