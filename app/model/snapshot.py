@@ -237,6 +237,12 @@ class Snapshot:
             self.used.__getitem__, asked_of_cordoned=self.asked_of_cordoned
         )
 
+    def terminating(self) -> Vector:
+        """What terminating pods have on nodes that are not away, shape ``(R,)``."""
+        away = list(self.table.away)
+        found: Vector = self.releasing.sum(axis=0) - self.releasing[away].sum(axis=0)
+        return found
+
     def ancestry(self, queue: QueueName) -> tuple[QueueName, ...]:
         """``queue`` and its ancestors up to the root, nearest first.
 

@@ -68,10 +68,8 @@ def allocate(cycle: Cycle, lower: LowerGangs) -> Steps:
     yield from _serve_first(cycle, turns, _in_order(first))
     nominated_room.block(cycle, precedence.beside)
     yield from collect(cycle, plain, lower)
-    yield from _stand_in_line(turns, plain)
-    yield from _entitled_first(cycle, turns, lower)
-    yield from borrow(cycle, [*(gang for _, gang in torn), *ahead, *plain], lower)
-    yield from take_turns(cycle, last, by_share=True, lower=lower)
+    may_borrow = [*(gang for _, gang in torn), *ahead, *plain]
+    yield from _serve_in_turn(cycle, turns, plain, may_borrow=may_borrow, last=last, lower=lower)
 
 
 def call_forward(cycle: Cycle, lower: LowerGangs) -> Steps:
@@ -90,12 +88,25 @@ def call_forward(cycle: Cycle, lower: LowerGangs) -> Steps:
             cycle.forget_refusal(gang)
             if gang.unused and not gang.partial:
                 last.add(Backlog(gang, goes_last=True))
-        yield from _stand_in_line(turns, gangs)
-        yield from _entitled_first(cycle, turns, lower)
-        yield from borrow(cycle, gangs, lower)
-        yield from take_turns(cycle, last, by_share=True, lower=lower)
+        yield from _serve_in_turn(cycle, turns, gangs, may_borrow=gangs, last=last, lower=lower)
         for action in actions:
             yield from contend(cycle, action, gangs)
+
+
+def _serve_in_turn(
+    cycle: Cycle,
+    turns: Turns[Backlog],
+    gangs: Iterable[Gang],
+    *,
+    may_borrow: Sequence[Gang],
+    last: Turns[Backlog],
+    lower: LowerGangs,
+) -> Steps:
+    """Serve those in ``turns`` and ``gangs`` by shares, then who may borrow, then the ``last``."""
+    yield from _stand_in_line(turns, gangs)
+    yield from _entitled_first(cycle, turns, lower)
+    yield from borrow(cycle, may_borrow, lower)
+    yield from take_turns(cycle, last, by_share=True, lower=lower)
 
 
 def _entitled_first(cycle: Cycle, turns: Turns[Backlog], lower: LowerGangs) -> Steps:

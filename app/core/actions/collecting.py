@@ -151,7 +151,12 @@ def _is_due(cycle: Cycle, gang: Gang) -> bool:
     if cycle.now - _waits_since(gang) < patience:
         return False
     since = gang.collecting_since
-    return not since or collects_for(cycle.now - since, window=FIRST_WINDOW * patience) > 0
+    return not since or _time_left(cycle, gang, since) > 0
+
+
+def _time_left(cycle: Cycle, gang: Gang, since: float) -> float:
+    """For how many seconds more ``gang`` collects that began to at ``since``; 0: not now."""
+    return collects_for(cycle.now - since, window=FIRST_WINDOW * cycle.opened.patience(gang))
 
 
 def _waits_since(gang: Gang) -> float:
@@ -197,9 +202,7 @@ def _wait_for_share(cycle: Cycle, backlog: Backlog) -> bool:
 
 def _earmark(cycle: Cycle, gang: Gang, asked: Vector) -> bool:
     """Let the queue count as holding what ``gang`` asks for; false in its pauses."""
-    patience = cycle.opened.patience(gang)
-    elapsed = cycle.now - _waits_since(gang) - patience
-    left = collects_for(elapsed, window=FIRST_WINDOW * patience)
+    left = _time_left(cycle, gang, _waits_since(gang) + cycle.opened.patience(gang))
     if not left:
         return False
     cycle.earmark(gang, asked, cycle.now + left)
@@ -258,9 +261,7 @@ def _keep(cycle: Cycle, backlog: Backlog) -> bool:
     rows = np.flatnonzero(counted.any(axis=1)).tolist()
     for row in rows:
         cycle.block(taken[row], node=row)
-    since = gang.collecting_since or cycle.now
-    window = FIRST_WINDOW * cycle.opened.patience(gang)
-    left = collects_for(cycle.now - since, window=window)
+    left = _time_left(cycle, gang, gang.collecting_since or cycle.now)
     cycle.earmark(gang, asked, cycle.now + left)
     if cycle.is_collecting and not rows:
         return True  # another gang comes first, and leaves nothing

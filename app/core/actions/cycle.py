@@ -375,8 +375,7 @@ class Cycle:
     def terminating(self) -> Vector:
         """What terminating pods have on nodes that are not away, shape ``(R,)``."""
         if self._terminating is None:
-            releasing, away = self.snapshot.releasing, list(self.snapshot.table.away)
-            self._terminating = releasing.sum(axis=0) - releasing[away].sum(axis=0)
+            self._terminating = self.snapshot.terminating()
         return self._terminating
 
     def plan(self) -> Plan:

@@ -48,8 +48,7 @@ class _Votes:
         self._total = snapshot.total
         self._stretched: Vector = np.minimum(self._total * factor, UNLIMITED).astype(np.int64)
         self._used = ledger.staying
-        releasing, away = snapshot.releasing, list(snapshot.table.away)
-        self._terminating = releasing.sum(axis=0) - releasing[away].sum(axis=0)
+        self._terminating = snapshot.terminating()
         self._root, self._strays = ledger.queues().get(ROOT_QUEUE), _strays(ledger)
 
     def enqueueable(self, gang: Gang) -> Ballot:

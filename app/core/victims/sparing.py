@@ -14,7 +14,7 @@ from app.core.victims.packing import NotPacked, Steps, pack
 from app.core.victims.problem import Bound, BoundKind, Places, Solution, Witness, WitnessKind
 from app.core.victims.stock import Stock
 from app.core.victims.units import cost_of
-from app.model.resources import Matrix
+from app.model.resources import Matrix, Rows
 
 _STEPS = 200
 """Of the search for a packing without one unit."""
@@ -70,9 +70,7 @@ class Tally:
 
     def is_bound(self, unit: int) -> bool:
         """Whether a bound is exceeded when ``unit`` stays."""
-        entries = self._stock.by_unit.of(unit)
-        nodes = self._stock.by_unit.nodes[entries]
-        free = self._free[nodes] - self._stock.by_unit.amounts[entries]
+        nodes, free = self._with(unit)
         for places, each in zip(self._places, self._wanted, strict=True):
             there = int(places.sum()) - int(places[nodes].sum())
             if there + int(places_on(free, each.on(nodes)).sum()) < each.count:
@@ -81,16 +79,20 @@ class Tally:
 
     def free_without(self, unit: int) -> Matrix:
         """What is free of all nodes when ``unit`` stays, shape ``(N, R)``."""
-        entries = self._stock.by_unit.of(unit)
         free = self._free.copy()
-        free[self._stock.by_unit.nodes[entries]] -= self._stock.by_unit.amounts[entries]
+        nodes, there = self._with(unit)
+        free[nodes] = there
         return free
+
+    def _with(self, unit: int) -> tuple[Rows, Matrix]:
+        """The nodes that ``unit`` has pods on, and what is free of each when it stays."""
+        entries = self._stock.by_unit.of(unit)
+        nodes = self._stock.by_unit.nodes[entries]
+        return nodes, self._free[nodes] - self._stock.by_unit.amounts[entries]
 
     def spares(self, unit: int, places: Places) -> bool:
         """Whether there is room for members at ``places`` also when ``unit`` stays."""
-        entries = self._stock.by_unit.of(unit)
-        nodes = self._stock.by_unit.nodes[entries]
-        free = self._free[nodes] - self._stock.by_unit.amounts[entries]
+        nodes, free = self._with(unit)
         taken = np.zeros_like(free)
         for rows, each in zip(places, self._wanted, strict=True):
             there = np.bincount(np.asarray(rows, dtype=np.intp), minlength=len(self._free))
@@ -100,8 +102,8 @@ class Tally:
     def give_back(self, unit: int) -> None:
         """Let ``unit`` stay."""
         self.left.remove(unit)
-        nodes = self._stock.by_unit.nodes[self._stock.by_unit.of(unit)]
-        self._free = self.free_without(unit)
+        nodes, free = self._with(unit)
+        self._free[nodes] = free
         for places, each in zip(self._places, self._wanted, strict=True):
             places[nodes] = places_on(self._free[nodes], each.on(nodes))
 

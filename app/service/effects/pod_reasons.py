@@ -74,16 +74,15 @@ class PodReasons:
         self._said: dict[PodUid, Said] = {}
         self._followed: set[PodUid] = set()
         """Pods whose condition is looked at again."""
-        self._work: WorkQueue[PodUid] = WorkQueue(
-            self._follow, failed=failed, lane_of=namespaces_in(cache.members)
-        )
+        namespace_of = namespaces_in(cache.members)
+        self._work: WorkQueue[PodUid] = WorkQueue(self._follow, failed=failed, lane_of=namespace_of)
         self._events = PodEvents(
             self._reason_on,
             wording=reasons.wording,
             events=events,
             clock=clock,
             failed=failed,
-            namespace_of=namespaces_in(cache.members),
+            namespace_of=namespace_of,
         )
 
     async def run(self, workers: int) -> None:

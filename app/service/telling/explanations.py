@@ -19,9 +19,8 @@ from app.core.gangs.lifecycle import kept_text
 from app.core.resource_names import told, unknown
 from app.core.texts import describe
 from app.model.funnel import Funnel
-from app.model.ids import ROOT_QUEUE, GroupKey, QueueName
+from app.model.ids import GroupKey, QueueName
 from app.model.reason import Refusal
-from app.model.workload import Queue
 from app.service.cycle.queries import Queries
 from app.service.telling.affinity_followers import must_follow
 from app.service.telling.evicting import EvictionView, views_of
@@ -105,7 +104,8 @@ def explain_group(
 def _notes(cache: ClusterCache, queue: QueueName) -> Iterator[str]:
     axis, total = cache.node_usage.axis, cache.total()
     there = {name for name, amount in zip(axis.names, total.tolist(), strict=True) if amount}
-    for name in _and_above(cache.queues, queue):
+    line = (queue, *cache.ancestors(queue)) if queue in cache.queues else ()
+    for name in line:
         one = cache.queues[name]
         limits = {
             "capability": one.capability,
@@ -115,15 +115,6 @@ def _notes(cache: ClusterCache, queue: QueueName) -> Iterator[str]:
         for kind, amounts in limits.items():
             for resource, meant in unknown((each for each, _ in amounts), there):
                 yield f"{kind} of queue {name}: {told(resource, meant)}"
-
-
-def _and_above(queues: Mapping[QueueName, Queue], name: QueueName) -> list[QueueName]:
-    """The queue and those above it that there are, each once."""
-    line: list[QueueName] = []
-    while name in queues and name not in line:
-        line.append(name)
-        name = queues[name].parent or ROOT_QUEUE
-    return line
 
 
 def _funnels(cache: ClusterCache, group: Group, queries: Queries) -> tuple[Funnel, ...]:
