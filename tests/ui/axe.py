@@ -7,9 +7,10 @@ import hashlib
 import io
 import json
 import os
+import shutil
+import subprocess
 import tarfile
 import tempfile
-import urllib.request
 from functools import cache
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from app.sandbox.controlplane.programs import cache_root
 from tests.ui.chromium import Tab
 
 VERSION = "4.14.1"
-_ADDRESS = f"https://registry.npmjs.org/axe-core/-/axe-core-{VERSION}.tgz"
+_PACKAGE = f"axe-core@{VERSION}"
 _SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 _FILE = "package/axe.min.js"
-_FETCH_S = 30
+_FETCH_S = 60
 _SERIOUS = ("serious", "critical")
 
 
@@ -30,7 +31,7 @@ class AxeMissing(Exception):
 
 @cache
 def source() -> str:
-    """The script. Raises AxeMissing where the registry is not reached."""
+    """The script. Raises AxeMissing where npm cannot get it."""
     kept = cache_root() / f"axe-core-{VERSION}.min.js"
     if not kept.exists():
         _fetch(kept)
@@ -38,21 +39,34 @@ def source() -> str:
 
 
 def _fetch(to: Path) -> None:
-    try:
-        with urllib.request.urlopen(_ADDRESS, timeout=_FETCH_S) as answer:
-            packed = answer.read()
-    except OSError as error:
-        raise AxeMissing(f"axe-core is not in {to.parent}, and {_ADDRESS}: {error}") from error
-    if base64.b64encode(hashlib.sha512(packed).digest()).decode() != _SHA512:
-        raise AxeMissing(f"{_ADDRESS} is not the package that it was")
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        member = archive.extractfile(_FILE)
-        assert member is not None
-        text = member.read()
     to.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=to.parent, delete=False) as part:
-        part.write(text)
-    os.replace(part.name, to)
+    with tempfile.TemporaryDirectory(dir=to.parent) as folder:
+        packed = _packed(Path(folder))
+        if base64.b64encode(hashlib.sha512(packed).digest()).decode() != _SHA512:
+            raise AxeMissing(f"the npm package {_PACKAGE} is not what it was")
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            member = archive.extractfile(_FILE)
+            assert member is not None
+            part = Path(folder) / to.name
+            part.write_bytes(member.read())
+        os.replace(part, to)
+
+
+def _packed(folder: Path) -> bytes:
+    """The package as npm has it, from the registry that npm is set up with here."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise AxeMissing(f"axe-core is not in {cache_root()}, and npm is not installed")
+    asked = [npm, "pack", _PACKAGE, "--silent", "--pack-destination", str(folder)]
+    try:
+        done = subprocess.run(
+            asked, cwd=folder, capture_output=True, text=True, timeout=_FETCH_S, check=True
+        )
+    except subprocess.CalledProcessError as error:
+        raise AxeMissing(f"`{' '.join(asked)}`: {error.stderr.strip()}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise AxeMissing(f"`{' '.join(asked)}`: {error}") from error
+    return (folder / done.stdout.split()[-1]).read_bytes()
 
 
 def findings(tab: Tab) -> list[str]:
