@@ -100,7 +100,8 @@ def test_connections_leave_nothing_behind_in_either_process(
 ) -> None:
     process, _ = two_extenders
     both = (process.pid, front_of(process))
-    _ask(process, times=3)  # what is opened once for good is open then
+    _ask(process, times=3)  # what is opened once for good is open then, and soon the audit log
+    wait_until(lambda: _keeps_its_audit_log(process), timeout_s=20, what="the audit log")
     before = [_descriptors(pid, besides=process.api_url) for pid in both]
     _ask(process, times=100)
     wait_until(
@@ -111,6 +112,12 @@ def test_connections_leave_nothing_behind_in_either_process(
         timeout_s=10,
         what="no more than before",
     )
+
+
+def _keeps_its_audit_log(process: Extender) -> bool:
+    """Whether it is open: its index is the last file of it that is opened."""
+    opened = Path(f"/proc/{process.pid}/fd").iterdir()
+    return any(_target(each).endswith(".db-shm") for each in opened)
 
 
 def _ask(process: Extender, *, times: int) -> None:
