@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import math
 import os
 import subprocess
 import sys
@@ -22,20 +21,18 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlencode
 
 import msgspec
 
 from tests.bench import crowd, histogram, usage
 from tests.bench.churn import BORN, BORN_OTHERS, GONE_AFTER_S, OTHERS, OURS, probe_group
 from tests.bench.crowd import Crowd, Place
-from tests.bench.replay import PROBE_AT, STREAMS, Told
-from tests.clusters import kubeconfigs
-from tests.clusters.ports import free_port
-from tests.clusters.processes import Process, wait_until
-from tests.clusters.pumice import COMMAND, Extender
+from tests.bench.replay import PROBE_AT
+from tests.bench.scripted import Server, answers, extending, port_of, serving
+from tests.bench.table import Row, judged, table
+from tests.clusters.processes import wait_until
+from tests.clusters.pumice import Extender
 
 COLD_S, RSS_MB, CORE, LAG_S = 5.0, 400.0, 0.5, 1.0
 _POLL_S = 0.002
@@ -45,63 +42,13 @@ _ASKED_A_SECOND = 20
 """Seldom enough not to count in the share of a core."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table; judged when there is a limit."""
-
-    what: str
-    value: str
-    limit: str = ""
-    holds: bool = True
-
-
-class Server:
-    """The scripted API server, from here."""
-
-    def __init__(self, process: Process, port: int) -> None:
-        self.process = process
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-
-    def told(self) -> Told:
-        return msgspec.json.decode(self._read("GET", "/bench"), type=Told)
-
-    def forget(self) -> None:
-        self._read("POST", "/bench/forget")
-
-    def churn(self) -> Told:
-        """Begin; tells when it does."""
-        return msgspec.json.decode(self._read("POST", "/bench/churn"), type=Told)
-
-    def list_all(self) -> None:
-        """Read every page of every kind and throw it away."""
-        for asked in STREAMS:
-            path, _, fields = asked.partition("?")
-            token = ""
-            while True:
-                query = {"limit": "500", "fieldSelector": fields, "continue": token or "0"}
-                page = self._read("GET", f"{path}?{urlencode(query)}")
-                token = page[:200].partition(b'"continue":"')[2].partition(b'"')[0].decode()
-                if not token:
-                    break
-
-    def relist(self) -> None:
-        """Let the watches of pods end with 410."""
-        self._read("POST", "/bench/relist")
-
-    def _read(self, method: str, target: str) -> bytes:
-        self._connection.request(method, target, body=b"" if method == "POST" else None)
-        return self._connection.getresponse().read()
-
-
 def main() -> None:
     options = _parser().parse_args()
     population = Crowd(options.nodes, options.pods)
     _say(f"{options.nodes} nodes, {options.pods} pods, {options.rate} events/s, {_machine()}")
     with tempfile.TemporaryDirectory(prefix="pumice-coldstart-") as folder:
         rows = _run(Path(folder), population, rate=options.rate, seconds=options.seconds)
-    _say(f"\n{_table(rows)}")
+    _say(f"\n{table(rows)}")
     sys.exit(0 if all(row.holds for row in rows) else 1)
 
 
@@ -115,14 +62,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(folder: Path, population: Crowd, *, rate: int, seconds: int) -> list[Row]:
-    with _serving(folder, population, rate=rate, seconds=seconds) as server:
+    with serving(folder, population, rate=rate, seconds=seconds) as server:
         began = time.monotonic()
         server.list_all()
         own_s = time.monotonic() - began
         volume = server.told().list_bytes
         server.forget()
         started = time.monotonic()
-        with _extender(folder, server) as extender:
+        with extending(folder, server) as extender:
             rows = _cold_start(extender, server, population, started=started, own_s=own_s)
             rows.insert(0, Row("listed", f"{volume / 1e6:.0f} MB in {own_s:.2f} s by the server"))
             time.sleep(_QUIET_S)
@@ -130,45 +77,6 @@ def _run(folder: Path, population: Crowd, *, rate: int, seconds: int) -> list[Ro
             rows += _listed_again(extender, server, chosen)
             rows += _busy_day(extender, server, chosen, seconds=seconds)
             return [*rows, _same_as_the_server(extender, population, seconds=seconds)]
-
-
-@contextmanager
-def _serving(folder: Path, population: Crowd, *, rate: int, seconds: int) -> Iterator[Server]:
-    port = free_port()
-    numbers = (port, population.nodes, population.pods, rate, seconds)
-    argv = [sys.executable, "-m", "tests.bench.replay", *map(str, numbers)]
-    with Process(argv, log=folder / "server.log", name="server") as process:
-        process.wait_ready(lambda: _answers(port, "/bench"), timeout_s=180)
-        yield Server(process, port)
-
-
-@contextmanager
-def _extender(folder: Path, server: Server) -> Iterator[Extender]:
-    config = kubeconfigs.write(folder / "kubeconfig", server=server.url)
-    port = free_port()
-    argv = [
-        str(COMMAND),
-        "extender",
-        f"--kubeconfig={config}",
-        f"--port={port}",
-        "--leader-elect=false",
-    ]
-    # Nobody binds what is planned here: it is to stay planned.
-    argv.append("--planned-timeout=3600")
-    with Extender(argv, log=folder / "extender.log", name="extender") as extender:
-        extender.url = f"http://127.0.0.1:{port}"
-        yield extender
-
-
-def _answers(port: int, path: str) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
 
 
 # Cold start -------------------------------------------------------------------------------------
@@ -179,7 +87,7 @@ def _cold_start(
 ) -> list[Row]:
     wait_until(lambda: server.told().lists > 0, timeout_s=120, what="the first LIST")
     before = usage.of(extender.pid)
-    extender.wait_ready(lambda: _answers(_port(extender), "/readyz"), timeout_s=120)
+    extender.wait_ready(lambda: answers(port_of(extender), "/readyz"), timeout_s=120)
     ready_at = time.monotonic()
     chosen = _first_decision(extender, population)
     decided_at, spent = time.monotonic(), usage.of(extender.pid)
@@ -195,8 +103,8 @@ def _cold_start(
         Row("first LIST to ready", f"{ready_at - told.first_list_at:.2f} s"),
         Row("first LIST to first decision", f"{total_s:.2f} s, {chosen}"),
         Row("CPU time of the extender in that", f"{spent.cpu_s - before.cpu_s:.2f} s"),
-        _judged("beyond the server's own time", beyond_s, COLD_S, "s"),
-        _judged("resident memory, at its peak", rss["VmHWM"], RSS_MB, "MB"),
+        judged("beyond the server's own time", beyond_s, COLD_S, "s"),
+        judged("resident memory, at its peak", rss["VmHWM"], RSS_MB, "MB"),
         Row("resident memory, now", f"{rss['VmRSS']:.0f} MB"),
         Row(
             "gangs placed",
@@ -218,7 +126,7 @@ def _first_decision(extender: Extender, population: Crowd) -> str:
     """Ask, offering every node; the node it may go to."""
     names = [crowd.node_name(index) for index in range(population.nodes)]
     body = _question(names)
-    connection = http.client.HTTPConnection("127.0.0.1", _port(extender), timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port_of(extender), timeout=30)
     connection.request("POST", "/v1/filter", body, {"Content-Type": "application/json"})
     answer = json.loads(connection.getresponse().read())
     connection.close()
@@ -258,7 +166,7 @@ def _spread(times_ms: list[float]) -> str:
 def _asking(extender: Extender, chosen: str, *, rate: int) -> Iterator[list[float]]:
     """Ask Filter while the block runs, from a process of its own; its times afterwards."""
     times_ms: list[float] = []
-    words = ("-m", "tests.bench.probe", "127.0.0.1", str(_port(extender)), str(rate))
+    words = ("-m", "tests.bench.probe", "127.0.0.1", str(port_of(extender)), str(rate))
     with subprocess.Popen(
         [sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as probe:
@@ -306,15 +214,15 @@ def _busy_day(extender: Extender, server: Server, chosen: str, *, seconds: int) 
         Row("idle share of a core", f"{idle_core:.0%}"),
         Row("events", f"{told.sent} in {took_s:.1f} s: {told.sent / took_s:.0f}/s"),
         Row("server late by at most", f"{1000 * told.latest_s:.0f} ms"),
-        _judged("share of a core", 100 * core, 100 * CORE, "%"),
-        _judged("lag to the cache, median", histogram.percentile(lags, 0.5), LAG_S, "s"),
+        judged("share of a core", 100 * core, 100 * CORE, "%"),
+        judged("lag to the cache, median", histogram.percentile(lags, 0.5), LAG_S, "s"),
         Row("lag to the cache, worst", f"{1000 * max(lags):.0f} ms"),
         Row("Filter meanwhile", _spread(times_ms)),
         Row("Filter in the handler, p99", f"{1000 * handled.quantile(0.99):.2f} ms"),
         Row("lag in the mailbox, p99", f"{1000 * delay.quantile(0.99):.1f} ms"),
         Row("cycles", f"{cycles.total:.0f}, p50 {1000 * cycles.quantile(0.5):.0f} ms"),
         Row("writes", str(told.writes - writes)),
-        _judged("resident memory afterwards, at its peak", rss["VmHWM"], RSS_MB, "MB"),
+        judged("resident memory afterwards, at its peak", rss["VmHWM"], RSS_MB, "MB"),
         Row("resident memory afterwards, now", f"{rss['VmRSS']:.0f} MB"),
     ]
 
@@ -322,7 +230,7 @@ def _busy_day(extender: Extender, server: Server, chosen: str, *, seconds: int) 
 def _probe(extender: Extender, second: int, began: float) -> float:
     """When the probe of that second is in the cache."""
     _sleep_until(began + second + PROBE_AT - _POLL_S)
-    connection = http.client.HTTPConnection("127.0.0.1", _port(extender), timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port_of(extender), timeout=30)
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         connection.request("GET", f"/plan/{crowd.NAMESPACE}/{probe_group(second)}")
@@ -348,10 +256,6 @@ def _sleep_until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))
 
 
-def _port(extender: Extender) -> int:
-    return int(extender.url.rpartition(":")[2])
-
-
 def _memory(extender: Extender) -> dict[str, float]:
     """Fields of the kernel's status page that are sizes, in MB, its front's added."""
     pages = [Path(f"/proc/{pid}/status").read_text() for pid in usage.family(extender.pid)]
@@ -360,26 +264,6 @@ def _memory(extender: Extender) -> dict[str, float]:
     for name, kilo, _ in map(str.split, lines):
         sums[name.rstrip(":")] += int(kilo) * 1024
     return {name: size / 1e6 for name, size in sums.items()}
-
-
-def _judged(what: str, value: float, limit: float, unit: str) -> Row:
-    holds = not math.isnan(value) and value < limit
-    return Row(what, f"{value:.3g} {unit}", f"< {limit:g} {unit}", holds)
-
-
-def _table(rows: list[Row]) -> str:
-    cells = [("", "measured", "limit", ""), ("-" * 3,) * 4]
-    cells += [
-        (row.what, row.value, row.limit, ("holds" if row.holds else "FAILS") if row.limit else "")
-        for row in rows
-    ]
-    widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
-    return "\n".join(
-        "| "
-        + " | ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True))
-        + " |"
-        for cell in cells
-    )
 
 
 def _machine() -> str:

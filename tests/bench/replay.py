@@ -108,8 +108,7 @@ class Replay:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")
         length = _LENGTH.search(head)
-        if length:
-            await reader.readexactly(int(length[1]))
+        said = await reader.readexactly(int(length[1])) if length else b""
         method, target, _ = head.split(b" ", 2)
         url = urlsplit(target.decode())
         query = parse_qs(url.query)
@@ -120,15 +119,17 @@ class Replay:
             self.told.watches += 1
             await reader.read()
             return False
-        body = self._body(method, url.path, query)
+        body = self._body(method, url.path, query, said)
         writer.write(_HEAD % (201 if method == b"POST" else 200, len(body)))
         writer.write(body)
         await writer.drain()
         return True
 
-    def _body(self, method: bytes, path: str, query: dict[str, list[str]]) -> bytes:
+    def _body(self, method: bytes, path: str, query: dict[str, list[str]], said: bytes) -> bytes:
         if path.startswith("/bench"):
             return self._bench(path)
+        if path.endswith(("/tokenreviews", "/subjectaccessreviews")):
+            return _review(said)
         if method != b"GET":
             self.told.writes += 1
             return b"{}"
@@ -193,6 +194,14 @@ def _split(
 ) -> tuple[list[tuple[float, Said]], list[tuple[float, Said]]]:
     cut = next((n for n, (at, _) in enumerate(due) if at >= until), len(due))
     return due[:cut], due[cut:]
+
+
+def _review(said: bytes) -> bytes:
+    """Every token is its owner's name, and every owner may do everything."""
+    asked = msgspec.json.decode(said)
+    owner = {"username": asked["spec"].get("token", "")}
+    status = {"authenticated": True, "allowed": True, "user": owner}
+    return msgspec.json.encode(asked | {"status": status})
 
 
 def _stream(path: str, query: dict[str, list[str]]) -> str:
