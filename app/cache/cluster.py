@@ -30,6 +30,7 @@ from app.cache.reserved.losses import Losses
 from app.cache.reserved.pipelined import Pipelined
 from app.cache.reserved.reservations import Reservations
 from app.cache.reserved.shortages import Shortages
+from app.cache.reserved.unplaced_claims import UnplacedClaims
 from app.model.device_claims import CountedClaims
 from app.model.device_families import DeviceConfig, DeviceSetting
 from app.model.disruption import DisruptionBudget
@@ -73,8 +74,7 @@ class ClusterCache:
         self.node_usage = NodeUsage()
         self.network = NetworkTree()
         self.registry = Registry(self.node_usage, default_queue=default_queue)
-        self.groups = self.registry.groups
-        self.signals = self.registry.signals
+        self.groups, self.signals = self.registry.groups, self.registry.signals
         self.namespaces = self.registry.namespaces
         self.members: dict[PodUid, Member] = {}
         self.rules = Rules()
@@ -107,6 +107,7 @@ class ClusterCache:
             slots=self.slots,
             losses=self.losses,
         )
+        self.unplaced_claims = UnplacedClaims(self.registry)
         self.pipelined = Pipelined(self.node_usage, registry=self.registry, members=self.members)
         self.bind_steps = BindSteps(
             self.decisions,

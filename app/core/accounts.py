@@ -49,7 +49,7 @@ class QueueAccount:
     """What terminating members have until they are gone; in no other sum. None: nothing."""
     tree_releasing: Vector | None = None
     committed: Vector | None = None
-    """The part of ``inqueue`` that groups with places may still claim; None: nothing."""
+    """The part of ``inqueue`` that others may not take with their places; None: nothing."""
     tree_committed: Vector | None = None
 
     @classmethod

@@ -236,9 +236,9 @@ class Ledger:
             above.tree_inqueue = above.tree_inqueue + claim
 
     def commit(self, gang: Gang) -> None:
-        """``gang`` has its places: its claim counts for others too (not undone by a trial)."""
+        """Let the claim of ``gang`` count for others too (not undone by a trial)."""
         claim = self._claim(gang)
-        if gang.allocated.any() or not claim.any():
+        if gang.allocated.any() or gang.unplaced_claim or not claim.any():
             return
         account = self._queues[gang.queue]
         account.committed = plus(account.committed, claim)

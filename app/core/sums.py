@@ -25,7 +25,7 @@ def part_of(gang: Gang) -> Part:
     part[_REQUEST] = gang.allocated if gang.set_aside else gang.request + unadmitted_request(gang)
     if gang.claims:
         part[_INQUEUE] = claimable(gang)
-        if gang.allocated.any():
+        if gang.allocated.any() or gang.unplaced_claim:
             part[_COMMITTED] = part[_INQUEUE]
     least = 0 if gang.min_request is None else gang.min_request
     np.maximum(gang.allocated - least, 0, out=part[_ELASTIC])

@@ -216,8 +216,10 @@ class Gang:
     set_aside: bool = False
     """No node, or no limit, could take it when it was planned last, whatever else ends: it claims
     nothing, and what its waiting members ask for does not count for its queue."""
+    unplaced_claim: bool = False
+    """The claim counts for others although no places can be kept for the gang's members."""
     doubtful: bool = False
-    """The gang was set aside until something changed: a node that could take it has to be there."""
+    """The gang was set aside until something changed: some node has to be able to take it."""
     waits_for_nodes: bool = False
     """Some members are to be seen by an autoscaler (:attr:`~app.model.pod.Pod.queue_first`)."""
     version: int = 0
@@ -361,8 +363,7 @@ class Gang:
     def lacks_members(self) -> bool:
         """Whether the gang's minimum takes members that do not exist, without places kept for them.
 
-        Of a role too, or of sub-groups, where others exist that cannot be placed: they may be of
-        that role.
+        Of a role too, or of sub-groups, where those that exist and cannot be placed may be of it.
         """
         if self.counts.there < self.min_member:
             return True
@@ -377,18 +378,17 @@ class Gang:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether the gang was admitted, so that the members it lacks are about to be created.
+        """Whether the gang was admitted, so that members that it lacks are about to be created.
 
-        The gang may run by now and have lost some: its owner makes them anew.
+        It may run by now and have lost some: its owner makes them anew.
         """
         return self.inqueue and self.awaits_members
 
     @property
     def claims(self) -> bool:
-        """Whether the gang may still take what it has not got of its ``minResources``.
+        """Whether the gang may still take what it lacks of ``minResources`` (volcano.md §3.6).
 
-        See volcano.md §3.6. It may not if so many of its members have finished that the others are
-        less than its minimum.
+        Not if so many members have finished that the others are less than its minimum.
         """
         if self.phase is GroupPhase.RUNNING and self.counts.holding < self.min_member:
             return False

@@ -94,6 +94,8 @@ class Plan:
     refused: Mapping[GroupKey, Refusal] = field(default_factory=dict)
     shown: frozenset[PodUid] = frozenset()
     set_aside: frozenset[GroupKey] = frozenset()
+    unplaced_claims: frozenset[GroupKey] = frozenset()
+    """Admitted groups without places whose claims count for others as if they had some."""
     collected: tuple[Collected, ...] = ()
     loans: Mapping[GroupKey, Loan] = field(default_factory=dict)
     evictions: tuple[EvictionPlan, ...] = ()

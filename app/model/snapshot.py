@@ -98,7 +98,7 @@ class QueueUsage:
     groups: int = 0
     releasing: Vector | None = None
     committed: Vector | None = None
-    """The part of ``inqueue`` that groups with places may still claim; None: nothing."""
+    """The part of ``inqueue`` that others may not take with their places; None: nothing."""
 
 
 class MemberPlace(NamedTuple):

@@ -89,6 +89,7 @@ def decided(plan: Plan, names: Mapping[str, str]) -> Any:
         sorted((told(key), *_numbers(why)) for key, why in plan.refused.items()),
         sorted(told(tuple(plan.shown))),
         sorted(told(tuple(plan.set_aside))),
+        sorted(told(tuple(plan.unplaced_claims))),
         [
             (told(each.gang), *((told(node), held.tolist()) for node, held in each.nodes))
             for each in plan.collected

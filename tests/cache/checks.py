@@ -198,6 +198,7 @@ class Checks(Machine):
             former_queue=group.former_queue,
             cool_down_until=group.cool_down_until,
             given_up=group.given_up,
+            claim_since=group.claim_since,
             reached=group.reached,
             foreign=group.foreign,
         )

@@ -18,12 +18,32 @@ def test_no_driver_starts_where_there_is_no_room_for_its_executors(place: Place)
     place.add_group("first", 1, minResources=ALL)
     place.wait_phase("first", "Inqueue")
     place.add_group("second", 1, minResources=ALL)
-    place.wait_condition("second", "Reserved", "False", says="pods asked 1, present 0")
+    place.wait_condition("second", "Reserved", "False", says="cpu asked 6, free ")
     place.wait_phase("second", "Pending")
     place.submit([workloads.pod("first-0", group="first", cpu="2")])
     place.wait_pod_bound("first-0")
     place.submit([workloads.pod("second-0", group="second", cpu="2")])
     place.wait_summary("second", "cpu asked 6, free ")
+    assert not place.bound("second")
+
+    place.submit(workloads.pod(f"first-{at}", group="first", cpu="2") for at in (1, 2))
+    place.wait_bound("first", 3)
+    assert not place.bound("second")
+    place.delete_gang("first")
+    place.wait_pod_bound("second-0")
+
+
+def test_nor_where_the_driver_that_comes_first_is_of_the_group_that_came_later(
+    place: Place,
+) -> None:
+    place.add_nodes(2, cpu="4")
+    place.add_group("first", 1, minResources=ALL)
+    place.wait_phase("first", "Inqueue")
+    place.add_group("second", 1, minResources=ALL)
+    place.submit([workloads.pod("second-0", group="second", cpu="2")])
+    place.wait_summary("second", "cpu asked 6, free ")
+    place.submit([workloads.pod("first-0", group="first", cpu="2")])
+    place.wait_pod_bound("first-0")
     assert not place.bound("second")
 
     place.submit(workloads.pod(f"first-{at}", group="first", cpu="2") for at in (1, 2))

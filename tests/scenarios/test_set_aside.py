@@ -32,17 +32,27 @@ def test_a_group_without_pods_that_asks_for_more_than_all_nodes_have_claims_noth
     _wait_for_three(place)
 
 
-def test_a_group_without_pods_that_would_fit_no_node_as_one_pod_keeps_no_room(
+def test_a_group_without_pods_that_would_fit_no_node_as_one_pod_keeps_room_as_a_sum(
     place: Place,
 ) -> None:
-    """It may be of Spark, and ask for a driver and its executors."""
+    """It may be of Spark, and ask for a driver and its executors: their time is limited."""
     place.add_nodes(4, cpu="4", extra={GPU: "2"})
     place.add_group("left", 1, minResources={GPU: "4"})
     place.wait_condition("left", "Reserved", "False", says="pods asked 1, present 0")
-    _wait_for_three(place)
+    place.submit([workloads.pod("small", resources=_cards("2"))])
+    place.wait_pod_bound("small")
+    place.submit([workloads.pod("large", resources=_cards("2"))])
+    place.wait_pod_bound("large")
+    place.add_gang("job", 2, spec={"minResources": {GPU: "4"}}, resources=_cards("2"))
+    place.wait_summary("job", says=f"held by {place.name}/left ({GPU} 4)")
+    place.delete_gang("left")
+    place.wait_bound("job", 2)
 
 
 def _wait_for_three(place: Place) -> None:
-    cards = {"requests": {"cpu": "1", GPU: "2"}, "limits": {GPU: "2"}}
-    place.add_gang("job", 3, spec={"minResources": {GPU: "6"}}, resources=cards)
+    place.add_gang("job", 3, spec={"minResources": {GPU: "6"}}, resources=_cards("2"))
     place.wait_bound("job", 3)
+
+
+def _cards(count: str) -> dict[str, dict[str, str]]:
+    return {"requests": {"cpu": "1", GPU: count}, "limits": {GPU: count}}

@@ -83,6 +83,8 @@ class Group:
     refused_since: float = 0.0
     """Since when no eviction gave it room; 0: no eviction was looked for."""
     given_up: bool = False
+    claim_since: float = 0.0
+    """Since when its claim counts for others although it has no places; 0: it does not."""
     filled_at: float = 0.0
     foreign: int = 0
     """How many pods of the group other schedulers have bound, at most at once.
@@ -148,7 +150,7 @@ class Group:
     def begin_anew(self) -> None:
         """Forget failures: the group asks for something else than what did not come together."""
         self.cool_down_until, self.failures, self.given_up = 0.0, 0, False
-        self.collecting_since = self.refused_since = 0.0
+        self.collecting_since = self.refused_since = self.claim_since = 0.0
 
     # --- facts -----------------------------------------------------------------------------------
 

@@ -153,6 +153,7 @@ def gang_view(group: Group, *, vector: ToVector, classes: Mapping[str, PriorityC
         refused_since=group.refused_since,
         given_up=awaits_nobody(group),
         set_aside=group.set_aside,
+        unplaced_claim=bool(group.claim_since) and not counted.held,
         doubtful=group.doubtful,
         waits_for_nodes=_waits_for_nodes(group),
         version=group.version,

@@ -20,7 +20,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from app.core.actions import nominated_room
+from app.core.actions import nominated_room, unplaced_claims
 from app.core.actions.backlog import Backlog
 from app.core.actions.borrowing import borrow
 from app.core.actions.collecting import collect
@@ -51,6 +51,7 @@ def allocate(cycle: Cycle, lower: LowerGangs) -> Steps:
     for number, gang in enumerate(cycle.pending):
         with LookingAt(gang):
             if _takes_part(cycle, gang):
+                unplaced_claims.commit(cycle, gang)
                 if gang.partial and not is_reached(cycle, gang.as_it_was):
                     torn.append((cycle.opened.gang_key(gang), gang))
                 elif precedence.covers(gang):

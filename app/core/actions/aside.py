@@ -19,6 +19,7 @@ from app.core.actions import refusals
 from app.core.actions.backlog import rank
 from app.core.actions.cycle import Cycle
 from app.core.actions.outlook import is_guess
+from app.core.actions.unplaced_claims import no_part_fits
 from app.core.gangs import slots
 from app.core.gangs.need import Need
 from app.model.gang import Gang, Task
@@ -35,7 +36,7 @@ def set_aside(cycle: Cycle, gang: Gang) -> None:
     if refusal is None or refusal.cause not in NODES_MAY_HELP or _is_kept(gang):
         return
     task = _fits_no_node(cycle, gang)
-    if task is None and refusal.never is Never.NODES and _no_part_fits(cycle, gang):
+    if task is None and refusal.never is Never.NODES and no_part_fits(cycle, gang):
         cycle.forget_refusal(gang)
         cycle.refuse(gang, refusals.too_few(gang))
     elif task is not None and refusal.never is None:
@@ -96,18 +97,6 @@ def _fits_no_node(cycle: Cycle, gang: Gang) -> Task | None:
         return None
     key = cycle.opened.task_key(gang)
     return min(unfit, key=lambda task: rank(task, key))
-
-
-def _no_part_fits(cycle: Cycle, gang: Gang) -> bool:
-    """Whether members that do not exist would fit no node as equal parts of ``minResources``.
-
-    They need not be that large: the ``minResources`` of Spark have the executors, of which the
-    minimum takes none.
-    """
-    if gang.role_shapes or Need.of(gang, cycle.ledger.gang(gang)).met:
-        return False
-    parts = slots.least_slots(gang, cycle.snapshot, made=cycle.slot_shapes)
-    return any(cycle.finder.never(part) is not None for part, _ in parts)
 
 
 def _asks_for_all(cycle: Cycle, gang: Gang, refusal: Refusal) -> bool:

@@ -66,6 +66,7 @@ class Cycle:
     _refused: dict[GroupKey, Refusal] = field(default_factory=dict)
     _shown: list[PodUid] = field(default_factory=list)
     _aside: set[GroupKey] = field(default_factory=set)
+    unplaced_claims: set[GroupKey] = field(default_factory=set)
     _served: dict[GroupKey, set[str]] = field(default_factory=dict)
     _free: tuple[Moment, Vector] | None = None
     _terminating: Vector | None = None
@@ -367,9 +368,8 @@ class Cycle:
 
     def free(self) -> Vector:
         """All room of the cluster that places may be given on, shape ``(R,)``."""
-        ledger = self.ledger
-        if self._free is None or not ledger.is_as_at(self._free[0]):
-            self._free = (ledger.moment(), self.room.clip(min=0).sum(axis=0))
+        if self._free is None or not self.ledger.is_as_at(self._free[0]):
+            self._free = (self.ledger.moment(), self.room.clip(min=0).sum(axis=0))
         return self._free[1]
 
     def terminating(self) -> Vector:
@@ -387,6 +387,7 @@ class Cycle:
             refused=self._refused,
             shown=frozenset(self._shown),
             set_aside=frozenset(self._aside),
+            unplaced_claims=frozenset(self.unplaced_claims),
             collected=tuple(self._collected),
             loans=self.loans,
             evictions=tuple(self.evictions),

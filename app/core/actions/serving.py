@@ -2,7 +2,8 @@
 
 A gang that the enqueue action has not admitted takes part as well: whatever could run now is
 admitted with its places, whichever was admitted before it. What admitted groups may still claim
-keeps others from being admitted ahead of their places, never from running.
+keeps others from being admitted ahead of their places, never from running, unless the claim counts
+without places (:mod:`app.core.actions.unplaced_claims`).
 """
 
 from collections.abc import Generator

@@ -54,6 +54,8 @@ class Expiry:
             self.cache.registry.reserved.values(), before=now - self.limits.slot_s
         ):
             self._give_back(group, now, Why.UNCREATED)
+        for group in self.cache.unplaced_claims.stale(before=now - self.limits.slot_s):
+            self.cache.decisions.give_up(group.key)
         self.forget_observed(now)
 
     def forget_observed(self, now: float) -> None:

@@ -71,6 +71,7 @@ class Publisher:
         again = self._make_true(plan, token, now)
         self.last_plan.replace(plan)
         self.cache.collect(plan.collected, now=now)
+        self.cache.unplaced_claims.keep(plan.unplaced_claims, now=now)
         self._note_refused_room(plan, now=now)
         self.expiry.give_back_stuck(self.last_plan.refusals, now)
         self.log.generation = plan.generation

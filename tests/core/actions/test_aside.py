@@ -4,12 +4,25 @@ from dataclasses import replace
 
 import pytest
 
+from app.core.sums import part_of, with_part
 from app.model.reason import Cause, Never
+from app.model.snapshot import QueueUsage
 from app.model.workload import GroupPhase
 from tests.builders import make_amounts, make_gang, make_queue
-from tests.core.actions.rigs import cores, cycle, gang_of, members, policies, sized, used, vector
+from tests.core.actions.rigs import (
+    HELM,
+    cores,
+    cycle,
+    gang_of,
+    members,
+    policies,
+    sized,
+    used,
+    vector,
+)
 
 PROPORTION = policies((("proportion",),), ("enqueue", "allocate"))
+HELMED = policies(HELM)
 CAPACITY = policies((("capacity",),), ("enqueue", "allocate"))
 
 
@@ -74,6 +87,41 @@ def test_what_such_a_group_claims_is_kept_from_others() -> None:
     )
     outcome = cycle(first, second, nodes=cores(4, 4), by=PROPORTION)
     assert outcome.plan.admitted == ("default/first",)
+
+
+@pytest.mark.parametrize("pods_of", ["first", "second"])
+def test_what_such_a_group_claims_is_kept_from_others_whose_pods_come_before_its_own(
+    pods_of: str,
+) -> None:
+    """Whichever is looked at first in the cycle in which the claim begins to count."""
+    first, second = (
+        make_gang(
+            name,
+            min_member=1,
+            min_request=vector(cpu=6),
+            created=at,
+            phase=GroupPhase.INQUEUE if name != pods_of else GroupPhase.PENDING,
+            waiting=members(name, 1, cpu=2) if name == pods_of else (),
+        )
+        for at, name in enumerate(("first", "second"))
+    )
+    usage: dict[str, QueueUsage] = {}
+    for gang in (first, second):
+        usage["default"] = usage["root"] = with_part(usage.get("default"), part_of(gang)[1])
+    outcome = cycle(first, second, nodes=cores(4, 4), by=HELMED, usage=usage)
+    assert not outcome.plan.placed
+    assert outcome.refusal(pods_of).cause is Cause.CLUSTER_OVERUSED
+    assert len(outcome.plan.unplaced_claims) == 1
+
+
+def test_such_a_claim_is_kept_from_others_no_more_than_room_is() -> None:
+    """What is not free now keeps no group out that could run."""
+    left = make_gang("left", min_member=1, min_request=vector(cpu=6), phase=GroupPhase.INQUEUE)
+    small = gang_of("small", 1, phase=GroupPhase.PENDING, min_request=vector(cpu=1))
+    nodes = cores(4, 4)
+    outcome = cycle(left, small, nodes=nodes, used=used(nodes, n0=3), by=HELMED)
+    assert outcome.order == ["small"]
+    assert not outcome.plan.unplaced_claims
 
 
 def test_a_group_that_asks_for_more_than_its_queue_may_hold_is_set_aside() -> None:
