@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from app.core.texts import never_of
+from app.core.texts import ONE_BY_ONE, never_of
 from app.model.reason import GUARANTEE, MEMBERS_MISSING, SCHEDULER, Never
 
 _NEXT: Final[Mapping[str, str]] = {
@@ -92,6 +92,10 @@ _MADE_FOR_PODS: Final = (
     "see in the events of its pods why the controllers do not make it, and that they run"
 )
 _OF_OWNER: Final = re.compile(r": waiting for the pod group of \S+ \S+ to exist$")
+_AT_ONCE: Final = (
+    "make the StatefulSet anew with podManagementPolicy: Parallel, "
+    "or lower scheduling.volcano.sh/group-min-member"
+)
 _TERMINATING: Final = re.compile(r"\bterminating\b")
 _LIMITING: Final = re.compile(r"\bqueue (\S+): ")
 _TAKEN: Final = "set schedulerName in the template of its pods: they are those of {schedulers}"
@@ -106,6 +110,8 @@ def next_step(reason: str, summary: str, *, queue: str) -> str:
     schedulers = _SCHEDULERS.findall(summary) if reason in MEMBERS_MISSING else ()
     if schedulers:
         return _TAKEN.format(schedulers=" and ".join(schedulers))
+    if ONE_BY_ONE in summary:
+        return _AT_ONCE
     never = never_of(summary)
     step = _waiting(reason, summary) if never is None else _INSTEAD[never] + _NO_END_HELPS
     return step.format(

@@ -99,6 +99,12 @@ NEVER: Mapping[Never, str] = {
 }
 """How a sentence ends that tells of a request which cannot be met whatever ends."""
 
+ONE_BY_ONE = (
+    "a StatefulSet makes a pod when the one before it is ready, "
+    "unless its podManagementPolicy is Parallel"
+)
+"""Why a gang of a StatefulSet may never come together."""
+
 _AVAILABLE: Mapping[Cause, str] = {
     Cause.NOT_ENOUGH_TASKS: "present",
     Cause.NOT_ENOUGH_PODS_OF_TASK: "present",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.cli.next_steps import next_step
-from app.core.texts import describe
+from app.core.texts import ONE_BY_ONE, describe
 from app.model.amounts import PODS
 from app.model.reason import (
     GUARANTEE,
@@ -36,6 +36,19 @@ def short(cause: Cause, *holders: Holder, where: str = "q") -> Refusal:
 def test_a_capability_that_is_used_up_may_be_raised() -> None:
     quota = short(Cause.QUEUE_QUOTA, JOB)
     assert advice(quota) == "wait for jobs of the queue to end, or raise its capability"
+
+
+def test_a_stateful_set_that_makes_its_pods_one_by_one_has_to_make_them_at_once() -> None:
+    lacks = Refusal(
+        Cause.NOT_ENOUGH_TASKS,
+        where="default/web",
+        shortfalls=(Shortfall(PODS, asked=3, free=1),),
+        note=ONE_BY_ONE,
+    )
+    assert advice(lacks) == (
+        "make the StatefulSet anew with podManagementPolicy: Parallel, "
+        "or lower scheduling.volcano.sh/group-min-member"
+    )
 
 
 def test_in_a_tree_the_queue_above_is_named_when_its_capability_is_meant() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from tests.clusters.controlplane import ControlPlane
 from tests.clusters.processes import wait_until
 from tests.clusters.resources import JOB_FLOWS, QUEUES
 from tests.e2e import admission
-from tests.e2e.admission import dry_run, refusal, says
+from tests.e2e.admission import dry_run, kubectl, refusal, says
 from tests.webhooks import test_job_rules, test_schema_words
 from tests.webhooks.objects import group, job, new_queue, pod, task
 
@@ -113,6 +114,31 @@ def test_the_policies_alone_refuse_other_objects(
 def test_the_policies_alone_accept_other_objects(cluster: ControlPlane) -> None:
     for item in GOOD:
         assert refusal(cluster.api, item) == "", item
+
+
+@pytest.mark.parametrize(
+    ("least", "policy", "warned"),
+    [("2", None, True), ("16", "OrderedReady", True), ("2", "Parallel", False), ("1", None, False)],
+)
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_the_policies_alone_warn_of_a_stateful_set_whose_gang_cannot_come_together(
+    cluster: ControlPlane, least: str, policy: str | None, *, warned: bool
+) -> None:
+    labels = {"app": "web"}
+    spec = {
+        "serviceName": "web",
+        "replicas": 16,
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "busybox"}]},
+        },
+    } | ({"podManagementPolicy": policy} if policy else {})
+    item = kind("apps/v1", "StatefulSet", spec)
+    item["metadata"]["annotations"] = {"scheduling.volcano.sh/group-min-member": least}
+    done = kubectl(cluster, item)
+    assert done.returncode == 0, done.stderr
+    assert ("none of them will start; write Parallel" in done.stderr) == warned
 
 
 def test_the_policies_alone_let_no_flow_be_added_to_a_job_flow_that_has_ended(

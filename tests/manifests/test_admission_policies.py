@@ -20,6 +20,7 @@ FILES = (
     "validate-queues.yaml",
     "validate-submissions.yaml",
     "validate-others.yaml",
+    "warn-owners.yaml",
 )
 
 Document = dict[str, Any]
@@ -56,9 +57,12 @@ def test_no_binding_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_what_judges_fails_closed_and_what_completes_or_depends_fails_open(name: str) -> None:
+def test_what_refuses_fails_closed_and_all_that_does_not_fails_open(
+    name: str,
+) -> None:
     policy = POLICIES[name]
     opens = policy["kind"] == "MutatingAdmissionPolicy" or "paramKind" in policy["spec"]
+    opens |= BINDINGS[name]["spec"].get("validationActions") == ["Warn"]
     assert policy["spec"]["failurePolicy"] == ("Ignore" if opens else "Fail")
 
 

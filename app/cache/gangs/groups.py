@@ -376,6 +376,12 @@ class Group:
         return self._owner_kind == "Pod" and self.min_member <= 1 and not self.members
 
     @property
+    def is_one_of_a_stateful_set(self) -> bool:
+        """Whether the group has one pod, on no node, of a StatefulSet that is to be a gang."""
+        alone = len(self.members) == 1 < self.min_member and not self.on_nodes
+        return alone and self._owner_kind == "StatefulSet"
+
+    @property
     def _owner_kind(self) -> str:
         return self.pod_group.owner_kind if self.pod_group is not None else ""
 

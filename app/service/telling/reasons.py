@@ -15,7 +15,7 @@ from app.cache.gangs.groups import Group
 from app.cache.gangs.members import Member, MemberState
 from app.cache.gangs.prebind import longest_in_prebind
 from app.core.plugins.gang import unseen
-from app.core.texts import is_filter_text
+from app.core.texts import ONE_BY_ONE, is_filter_text
 from app.model.amounts import PODS
 from app.model.reason import MEMBERS_MISSING, SCHEDULER, Cause, Holder, Refusal
 from app.service.cycle.evictions import Evictions
@@ -73,6 +73,12 @@ class Reasons:
         if refusal.cause in MEMBERS_MISSING:
             if group.given_up and refusal.detail:
                 refusal = replace(refusal, detail=f"{refusal.detail}: {self._given_up()}")
+            if group.is_one_of_a_stateful_set:
+                refusal = replace(
+                    refusal,
+                    detail=f"{refusal.detail}: {ONE_BY_ONE}" if refusal.detail else "",
+                    note=ONE_BY_ONE,
+                )
             return replace(refusal, holders=_other_schedulers(self.cache, group))
         best = None if refusal.domain is None else refusal.domain.nearest
         if best is not None and not best.empty:

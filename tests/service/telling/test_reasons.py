@@ -5,7 +5,7 @@ from math import ceil
 
 import pytest
 
-from app.core.texts import filter_text
+from app.core.texts import ONE_BY_ONE, filter_text
 from app.model.ids import GroupKey, NodeName
 from app.model.pod import TASK_SPEC
 from app.model.reason import Cause
@@ -142,6 +142,21 @@ async def test_a_gang_that_waits_for_members_nobody_has_created_says_how_many_th
     )
     assert rig.api.events[-1] == Told("PodGroup default/g", "Warning", "Unschedulable", text)
     assert story(rig, rig.key("g")).summary == "group default/g: pods asked 3, present 1"
+
+
+async def test_a_gang_of_a_stateful_set_that_makes_one_pod_at_a_time_says_so() -> None:
+    rig = Rig()
+    rig.node("n1")
+    rig.group("g", minimum=3, min_resources=make_amounts(cpu=3000), owner_kind="StatefulSet")
+    rig.pod("g-0", group="g")
+    with working(rig):
+        await advance(TOLD_S + 1)
+    text = "Not enough valid tasks for gang-scheduling, valid: 1, min: 3"
+    assert conditions(rig, "g")["Unschedulable"][2] == f"{text}: {ONE_BY_ONE}"
+    told = story(rig, rig.key("g")).summary
+    assert told == f"group default/g: pods asked 3, present 1; {ONE_BY_ONE}"
+    rig.pod("g-1", group="g")
+    assert ONE_BY_ONE not in story(rig, rig.key("g")).summary
 
 
 async def test_a_gang_that_waits_for_a_member_of_one_role_says_so_though_it_has_enough_in_all() -> (
