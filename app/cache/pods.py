@@ -127,7 +127,7 @@ class Pods:
         if pod.group != old.group:
             self._regroup(old, pod, now=now)
         elif decides_like(old.pod, pod):
-            if pod.complaint != old.pod.complaint:
+            if (pod.complaint, pod.trouble) != (old.pod.complaint, old.pod.trouble):
                 self._signals.note_group(old.group)
             self._decisions.confirm(old, pod)
         else:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from app.cli.claims import OF_VOLUMES, Claim, advice
 from app.cli.job_rows import is_over, phase
 from app.cli.next_steps import next_step
@@ -20,6 +22,7 @@ from app.model.conditions import RESERVED, SCHEDULED, UNSCHEDULABLE
 from app.model.pod import GATE, QUEUE_GATE
 from app.model.reason import Cause
 from app.webhooks.linting import waits_for_itself
+from app.wire.objects.troubles import trouble_in
 from app.wire.pod_columns import pod_status
 from app.wire.unstructured import Key, Object, annotations, key_of, metadata, name, spec, status
 
@@ -273,11 +276,9 @@ def _pods(found: Findings) -> Verdict:
         if unmet is not None:
             said = unmet.get("message") or "is not scheduled"
             return str(unmet.get("reason") or ""), f"pod {key_of(pod)}: {said}"
-        for container in status(pod).get("containerStatuses") or ():
-            waiting = (container.get("state") or {}).get("waiting") or {}
-            if waiting.get("reason") not in {None, "", "ContainerCreating", "PodInitializing"}:
-                said = waiting.get("message") or waiting["reason"]
-                return str(waiting["reason"]), f"pod {key_of(pod)}: {said}"
+        wrong = trouble_in(msgspec.json.encode(status(pod)))
+        if wrong.reason:
+            return wrong.reason, f"pod {key_of(pod)}: {wrong.text}"
     return None
 
 

@@ -133,6 +133,8 @@ class Pod:
     started: float = 0.0
     complaint: str = ""
     refused_for: str = ""
+    trouble: str = ""
+    """Tells why the pod does not do its work though it has a node (kubelet); empty: it does."""
     preempted: bool = False
     grace: float = 30.0
     """The seconds that the pod may take to end once it is told to."""

@@ -42,6 +42,7 @@ export function body(context) {
       ? h("p", { class: "notice" }, "This job is gone. What is told here is what the decisions say of it.")
       : facts(job, now),
     stages(story, now),
+    job !== null && job.trouble && troubles(job),
     job !== null && job.waits && waits(job, context),
     job !== null && decisions(context, job),
     members(story, context),
@@ -107,12 +108,21 @@ function stages({ stages: all, current }, now) {
   );
 }
 
+function troubles(job) {
+  return h(
+    "section",
+    { class: "card why", "aria-label": "What is wrong" },
+    h("h2", null, "What is wrong"),
+    h("p", null, job.trouble, "."),
+  );
+}
+
 function waits(job, context) {
   return h(
     "section",
     { class: "card why", "aria-label": "Why it waits" },
     h("h2", null, "Why it waits"),
-    h("p", null, why(job, context)),
+    h("p", null, why({ ...job, trouble: "" }, context)),
   );
 }
 
@@ -130,7 +140,13 @@ function members(story, { route, choose }) {
         ["Pod", "Role", "State", "Node", "Gates"],
         shown.map((each) => ({
           key: each.pod,
-          cells: [each.pod.split("/").at(-1), each.role, each.state, node(each.node), each.gates.join(", ")],
+          cells: [
+            each.pod.split("/").at(-1),
+            each.role,
+            [each.state, each.trouble && h("span", { class: "hint" }, ` ${each.trouble}`)],
+            node(each.node),
+            each.gates.join(", "),
+          ],
         })),
       ),
     story.members.length > most &&

@@ -7,6 +7,7 @@ import { amounts, byName, count, span } from "./words.js";
 const PAGE = 200;
 const GROUPS = { queue: "queue", owner: "owner", phase: "phase", namespace: "namespace" };
 const STAGES = ["submitted", "enqueued", "planned", "held", "bound", "running", "ended"];
+const KINDS = { waits: (job) => job.waits, "in trouble": (job) => job.trouble };
 const GROUP_NAME = /([a-z0-9.-]+\/[a-z0-9.-]*[a-z0-9])/;
 const GROUP_OF_A_JOB = /^([^/]+)\/(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const COLUMNS = ["Job", "Queue", "State", "Members", "Asks for", "Age", "Why, and when"];
@@ -88,7 +89,7 @@ function filter(view, options, choose) {
     choice(
       "State",
       options.stage,
-      [["", "all"], ["waits", "waits"], ...STAGES.map((name) => [name, name])],
+      [["", "all"], ...[...Object.keys(KINDS), ...STAGES].map((name) => [name, name])],
       changed("stage"),
     ),
     choice("Group by", options.group, [["", "nothing"], ...Object.entries(GROUPS)], changed("group")),
@@ -113,9 +114,9 @@ function wanted({ text = "", queue = "", stage = "" }) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return (job) => {
     if (queue && job.queue !== queue) return false;
-    if (stage === "waits" ? !job.waits : stage && job.stage !== stage) return false;
+    if (stage && !(stage in KINDS ? KINDS[stage](job) : job.stage === stage)) return false;
     if (words.length === 0) return true;
-    const said = `${job.key} ${job.name} ${job.owner} ${job.reason} ${job.cause}`.toLowerCase();
+    const said = `${job.key} ${job.name} ${job.owner} ${job.reason} ${job.cause} ${job.trouble}`.toLowerCase();
     return words.every((word) => said.includes(word));
   };
 }
@@ -193,8 +194,9 @@ export function address(job) {
 /** The stage of a job, with a sign that tells waiting from running without colour. */
 export function state(job) {
   const runs = job.stage === "running";
-  const [sign, kind] =
-    job.outlook === "never" && !runs
+  const [sign, kind] = job.trouble
+    ? ["!", "bad"]
+    : job.outlook === "never" && !runs
       ? ["✕", "bad"]
       : runs
         ? ["▶", "runs"]
@@ -206,6 +208,7 @@ export function state(job) {
     { class: `pill ${kind}` },
     h("span", { "aria-hidden": "true" }, sign),
     runs && job.waits ? " running, waits for more" : ` ${job.waits ? "waits, " : ""}${job.stage}`,
+    job.trouble && ", in trouble",
   );
 }
 
@@ -248,8 +251,10 @@ export function ended(group) {
 
 /** Why a job waits, its place in line and its estimated start, as sentences. */
 export function why(job, { view }) {
-  if (!job.waits) return null;
+  const trouble = job.trouble && h("span", { class: "reason" }, job.trouble, ". ");
+  if (!job.waits) return trouble || null;
   return [
+    trouble,
     h(
       "span",
       { class: "reason" },

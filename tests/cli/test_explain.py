@@ -447,7 +447,7 @@ NO_IMAGE = {"waiting": {"reason": "ErrImagePull"}}
                     {**CONTAINER, "state": {"waiting": {"reason": "ErrImagePull"}}}
                 ],
             },
-            "pod default/a-0: ErrImagePull",
+            "pod default/a-0: container c: ErrImagePull",
         ),
     ],
     ids=["not scheduled", "no image"],

@@ -74,3 +74,33 @@ def test_a_gang_that_waits_says_why_in_the_view_and_in_its_story(place: Place) -
     view = place.cluster.extender.get(f"/view?namespace={place.name}")
     shares = [each for each in view["nodes"] for each in each["by"] if not each["others"]]
     assert {(each["job"], each["pods"]) for each in shares} == {(f"{place.name}/holds", 2)}
+
+
+def test_a_gang_that_runs_and_does_not_work_is_told_of(place: Place) -> None:
+    place.add_nodes(1, cpu="4")
+    place.add_gang("train", 2)
+    place.wait_bound("train", 2)
+    start(place, "train")
+
+    def trouble() -> str:
+        told: str = jobs(place).get("train", {"trouble": ""})["trouble"]
+        return told
+
+    state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
+    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    first, _ = sorted(each["metadata"]["name"] for each in place.bound("train"))
+    report(place, first, state=state, lastState=last, restartCount=2)
+    why = f"{first}: container main: CrashLoopBackOff, 2 restarts, last ended with exit code 137"
+    wait_until(lambda: why in trouble(), timeout_s=20, what="that it does not work")
+    assert trouble().startswith("1 of 2 pods does not work: ")
+    report(place, first, state={"running": {}}, restartCount=3)
+    wait_until(lambda: not trouble(), timeout_s=20, what="that it works")
+
+
+def report(place: Place, name: str, **said: Any) -> None:
+    """Say of a pod's only container what a kubelet would."""
+    pod = place.api.get(PODS, name, namespace=place.name)
+    [container] = pod["spec"]["containers"]
+    now = {"name": "main", "image": container["image"], "imageID": "", "ready": False, **said}
+    status = {"containerStatuses": [{**now, "name": container["name"]}]}
+    place.api.patch(PODS, name, {"status": status}, namespace=place.name, subresource="status")

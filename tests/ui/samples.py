@@ -79,6 +79,7 @@ def job(name: str, **said: Any) -> Document:
         "place": None,
         "held_at_barrier": 0,
         "evicting": 0,
+        "trouble": "",
         "eta": None,
     }
     return known | said
@@ -330,6 +331,7 @@ def story(of: Document, **said: Any) -> Document:
                 "node": "" if of["waits"] else f"node-{i}",
                 "since": of["created"],
                 "gates": [],
+                "trouble": "",
             }
             for i in range(3)
         ],

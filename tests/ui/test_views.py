@@ -92,6 +92,20 @@ def test_a_job_that_runs_and_wants_more_is_told_to_run(page: Tab, site: Site) ->
     page.shows("▶ running, waits for more")
 
 
+def test_a_job_that_runs_and_does_not_work_says_so(page: Tab, site: Site) -> None:
+    crashes = "container main: CrashLoopBackOff, 3 restarts"
+    job = site.whole["jobs"][0]
+    job["trouble"] = f"1 of 3 pods does not work: train-1-w-1: {crashes}"
+    told = site.answers["/view/jobs/default/train-1"] = samples.story(job)
+    told["members"][1]["trouble"] = crashes
+    page.open(f"{site.url}/ui#/jobs")
+    page.choose("State", "in trouble")
+    page.shows("1 of 5 jobs", "! running, in trouble", job["trouble"])
+    assert names(page) == ["train-1"]
+    page.open(f"{site.url}/ui#/jobs/default/train-1")
+    page.shows("What is wrong", job["trouble"], f"running\n{crashes}")
+
+
 def test_the_filter_of_jobs_is_part_of_the_address(page: Tab, site: Site) -> None:
     page.open(f"{site.url}/ui#/jobs")
     page.choose("Queue", "serving")

@@ -26,6 +26,7 @@ from app.service.telling.affinity_followers import must_follow
 from app.service.telling.evicting import EvictionView, views_of
 from app.service.telling.network import network_text
 from app.service.telling.reasons import Reasons, prebind_text
+from app.service.telling.troubles import trouble_of
 
 _TOLD_IN_FULL: Final = 100
 """Of larger gangs each member tells its latest step only: there are thousands."""
@@ -42,6 +43,8 @@ class MemberStory:
     gates: tuple[str, ...]
     verdict: str
     """Of a member that waits: whether it fits somewhere as things are."""
+    trouble: str
+    """Tells why the pod does not do its work though it has a node, as its kubelet reports."""
     story: tuple[StoryEntry, ...]
     """The member's latest steps, the latest last; of a member of a large gang only that one."""
 
@@ -61,6 +64,8 @@ class Story:
     story: tuple[StoryEntry, ...]
     """The latest steps of the gang, or of the single pod, the latest last."""
     members: tuple[MemberStory, ...]
+    trouble: str = ""
+    """How many members do not do their work though they have nodes, and why the first does not."""
     network: str = ""
     """The domain that has all members with room, and what is in the way of a closer one."""
     funnels: tuple[Funnel, ...] = ()
@@ -93,6 +98,7 @@ def explain_group(
         slots=slots_of(group),
         reason=refusal,
         story=entries(steps),
+        trouble=trouble_of(group),
         network=network_text(cache, group),
         members=tuple(_member(member, narrowed, shown=shown) for member in members),
         funnels=narrowed,
@@ -177,6 +183,7 @@ def _member(member: Member, narrowed: Sequence[Funnel], *, shown: int) -> Member
         node=member.pod.node or member.node,
         gates=member.pod.gates,
         verdict=_verdict(member, narrowed),
+        trouble=member.pod.trouble,
         story=entries(member.story)[-shown:],
     )
 

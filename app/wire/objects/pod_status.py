@@ -25,16 +25,21 @@ class HeldJson(Struct, rename="camel", gc=False):
     allocated_resources: Raw = ABSENT
 
 
-class ContainerStatusJson(HeldJson, gc=False):
-    """An entry of ``containerStatuses`` or ``initContainerStatuses``."""
+class ContainerStatusJson(HeldJson, rename="camel", gc=False):
+    """An entry of ``containerStatuses`` or ``initContainerStatuses``; states are read on demand."""
 
     name: str | None = None
+    state: Raw = ABSENT
+    last_state: Raw = ABSENT
+    restart_count: int = 0
 
 
 class StatusJson(HeldJson, rename="camel", gc=False):
     """The whole status; conditions are read on demand, as of most pods they are not needed."""
 
     phase: str | None = None
+    reason: str | None = None
+    message: str | None = None
     conditions: Raw = ABSENT
     nominated_node_name: str | None = None
     start_time: Moment | None = None

@@ -13,6 +13,7 @@ from app.wire.objects.meta import MetaJson
 from app.wire.objects.pod_status import StatusJson, conditions_of
 from app.wire.objects.resizes import Resize, resize
 from app.wire.objects.shapes import SpecJson, charge, shape
+from app.wire.objects.troubles import trouble
 
 DEFAULT_SCHEDULER = "default-scheduler"
 _LONGEST_COMPLAINT = 500
@@ -51,6 +52,7 @@ def decode_pod(text: Bytes) -> Pod:
         choosing=containers.choosing(annotations, pod_labels),
     )
     complaint, refused_for = ("", "") if spec.node_name else _why_not(status)
+    is_deleted = head.deletion_timestamp is not None
     return Pod(
         uid=PodUid(meta.identified(head)),
         namespace=namespace,
@@ -63,7 +65,7 @@ def decode_pod(text: Bytes) -> Pod:
         created=times.epoch(head.creation_timestamp),
         labels=pod_labels,
         annotations=annotations,
-        deleting=head.deletion_timestamp is not None,
+        deleting=is_deleted,
         priority=spec.priority or 0,
         priority_class=spec.priority_class_name or "",
         gates=gates,
@@ -74,6 +76,7 @@ def decode_pod(text: Bytes) -> Pod:
         started=times.epoch(status.start_time),
         complaint=complaint,
         refused_for=refused_for,
+        trouble="" if is_deleted else trouble(status).text,
         preempted=bool(spec.node_name) and _PREEMPTED in bytes(status.conditions),
         grace=_grace(spec),
         deadline=float(spec.active_deadline_seconds or 0),

@@ -125,6 +125,7 @@ NO_NEWS: dict[str, Any] = {
     "deadline": 60.0,
     "complaint": "0/3 nodes",
     "refused_for": "QueueQuota",
+    "trouble": "container main: ErrImagePull",
     "preempted": True,
 }
 

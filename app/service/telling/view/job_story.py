@@ -54,7 +54,10 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class MemberNow:
-    """A pod of the job, since when it is in its state, and the gates that hold it."""
+    """A pod of the job, since when it is in its state, and the gates that hold it.
+
+    ``trouble`` says why it does not do its work though it has a node; empty: it does.
+    """
 
     pod: str
     role: str
@@ -62,6 +65,7 @@ class MemberNow:
     node: str
     since: float | None
     gates: tuple[str, ...]
+    trouble: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,7 @@ def _member(member: Member) -> MemberNow:
         node=pod.node or member.node,
         since=member.story[-1][0] if member.story else None,
         gates=pod.gates,
+        trouble=pod.trouble,
     )
 
 

@@ -17,6 +17,7 @@ from app.model.plan import Collected
 from app.model.workload import GroupPhase
 from app.service.cycle.begun_eviction import BegunEviction
 from app.service.telling.reasons import Reasons
+from app.service.telling.troubles import trouble_of
 from app.service.telling.view.rows import (
     Estimate,
     FutureRow,
@@ -78,6 +79,7 @@ def job_row(cache: ClusterCache, reasons: Reasons, group: Group, around: Around)
         place=around.lines.get(key) if refusal is not None else None,
         held_at_barrier=around.held.get(key, 0),
         evicting=0 if begun is None else len(cache.pipelined.going(begun.name)),
+        trouble=trouble_of(group),
         eta=around.estimate(key) if refusal is not None else None,
     )
 

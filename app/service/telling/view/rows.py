@@ -124,7 +124,8 @@ class JobRow:
 
     ``outlook``: ``never`` (no end of other pods helps), ``not yet``, or empty where nothing is
     missing. ``started``: since when the minimum is on nodes, as far as this process saw it.
-    ``evicting`` counts the pods that are being evicted for it.
+    ``evicting`` counts the pods that are being evicted for it. ``trouble`` says how many of its
+    pods do not do their work though they have nodes, and why the first of them does not.
     """
 
     key: str
@@ -149,6 +150,7 @@ class JobRow:
     place: PlaceInLine | None
     held_at_barrier: int
     evicting: int
+    trouble: str
     eta: Estimate | None
 
 
