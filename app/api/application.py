@@ -1,9 +1,10 @@
 """What every application has: refusals of one line, no redirects, a description made when asked."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -44,8 +45,16 @@ class Route(APIRoute):
 class Router(APIRouter):
     """A router whose routes are each a `Route`; ``given`` is what `APIRouter` takes."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(route_class=Route, **given)
+    def __init__(self, *, dependencies: Sequence[Any] = (), **given: Any) -> None:
+        depends = [Depends(asked_once), *dependencies]
+        super().__init__(route_class=Route, dependencies=depends, **given)
+
+
+async def asked_once(request: Request) -> None:
+    """Refuse a question with a parameter that is there twice: which one counts is not known."""
+    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if count > 1:
+            raise BadRequest(f"{name} is asked twice; write it once")
 
 
 class Application(FastAPI):

@@ -7,6 +7,7 @@ import msgspec
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
+from app.kit.shortening import shortened
 from app.model.viewer import Viewer
 from app.service.telling.hiding import hidden_in
 
@@ -100,4 +101,4 @@ def _one_line(text: str, *, status: int, headers: Mapping[str, str] | None = Non
 
 def line(text: str) -> bytes:
     """One line of bounded length, and its end."""
-    return " ".join(text[:_LONGEST_REASON].split()).encode("utf-8", "replace") + b"\n"
+    return " ".join(shortened(text, _LONGEST_REASON).split()).encode("utf-8", "replace") + b"\n"

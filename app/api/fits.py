@@ -101,6 +101,8 @@ def _request(text: str) -> dict[str, str]:
                 raise BadRequest(f"request: {part}: {_WRITE}")
         except QuantityError as error:
             raise BadRequest(f"request: {part}: {error}; {_WRITE}") from None
+        if resource in found:
+            raise BadRequest(f"request: {resource} is there twice; {_WRITE}")
         found[resource] = said
     return found
 

@@ -96,6 +96,8 @@ def _capability(text: str) -> Amounts:
     found: dict[str, int] = {}
     for part in text.split(","):
         resource, _, said = (piece.strip() for piece in part.partition("="))
+        if resource in found:
+            raise BadRequest(f"capability: {resource} is there twice; write cpu=8,memory=32Gi")
         try:
             found[resource] = amount(resource, said)
         except QuantityError as error:

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from app.api.application import application
 from app.api.body import BadRequest, json_bytes, refusals
 from app.api.health import health_router
+from app.kit.shortening import shortened
 from app.telemetry.metrics import REGISTRY
 from app.webhooks import world
 from app.webhooks.admission import Verdict, Webhook
@@ -144,7 +145,7 @@ def _log_refusal(webhook: Webhook, review: Review, verdict: Verdict) -> None:
             "webhook": webhook.path,
             "operation": review.operation,
             "object": str(Key(review.namespace, review.name)),
-            "why": verdict.message[:MOST_LOGGED],
+            "why": shortened(verdict.message, MOST_LOGGED),
         },
     )
 

@@ -76,6 +76,8 @@ def amounts(text: str, *, flag: str) -> dict[str, str]:
             quantity.parse(amount)
         except quantity.QuantityError as error:
             raise CommandFailed(Code.USAGE, f"{flag}: {resource}: {error}") from error
+        if resource in found:
+            raise CommandFailed(Code.USAGE, f"{flag}: {resource} is there twice")
         found[resource] = amount
     return found
 

@@ -4,19 +4,23 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import typer
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from app.cli.complaints import said
+from app.kit.shortening import shortened
 
 if TYPE_CHECKING:
     from app.main.serving.server import Bind
 
 Switch = Literal["true", "false"]
 S = TypeVar("S")
+
+_LONGEST: Final = 1_000
+"""Characters of a complaint, which may quote a value of any length."""
 
 
 def settings_of(kind: Callable[..., S], given: dict[str, Any]) -> S:
@@ -53,7 +57,7 @@ def end_at_once() -> None:
 def refusal(*lines: str) -> typer.Exit:
     """The end of a command whose values do not do, after saying why: a line each."""
     for line in lines:
-        typer.echo(f"pumice: {' '.join(line.split())}", err=True)
+        typer.echo(f"pumice: {shortened(' '.join(line.split()), _LONGEST)}", err=True)
     return typer.Exit(2)
 
 

@@ -8,11 +8,12 @@ from app.kit.durations import parse_duration
 from app.wire.findings import Findings
 
 
-def check_duration(value: object, path: str, findings: Findings) -> None:
-    """A duration, if there is any; that it is a text the schema sees to."""
+def check_duration(value: object, path: str, findings: Findings) -> float | None:
+    """The seconds of a duration, if it can be read; that it is a text the schema sees to."""
     if not isinstance(value, str):
-        return
+        return None
     try:
-        parse_duration(value)
+        return parse_duration(value)
     except ValueError:
         findings.refuse(path, f'time: invalid duration "{value}"; write 90s or 1h30m')
+        return None

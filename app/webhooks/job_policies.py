@@ -43,6 +43,14 @@ _RESUMING: Final = (
     "ResumeJob has no effect as a policy, as nothing happens to the pods of a suspended job; resume"
     " it by a Command"
 )
+_AT_ONCE: Final = (
+    "a negative timeout puts nothing off, so the action follows at once; leave it out, or write for"
+    " how long to wait, as in 10m"
+)
+_PENDING_AT_ONCE: Final = (
+    "the action follows at once, as every pod is pending at first; say how long a pod may be"
+    " pending, as in 10m"
+)
 _NO_PARTITIONS: Final = (
     "RestartPartition has no effect without a partitionPolicy; RestartTask and RestartPod have"
 )
@@ -71,7 +79,7 @@ class _Checking:
         path = at(self._path, index)
         events = _events_of(policy)
         code = policy.get("exitCode")
-        check_duration(policy.get("timeout"), at(path, "timeout"), self._findings)
+        timeout = check_duration(policy.get("timeout"), at(path, "timeout"), self._findings)
         if events and code is not None:
             self._refuse(path, "must not specify event and exitCode simultaneously")
             return
@@ -85,6 +93,8 @@ class _Checking:
         self._lint_action(at(path, "action"), action, events)
         if "PodPending" in events and not policy.get("timeout"):
             self._findings.warn(at(path, "event"), _WITHOUT_TIMEOUT)
+        if timeout is not None:
+            self._lint_timeout(at(path, "timeout"), timeout, events)
         if not events:
             self._check_code(at(path, "exitCode"), number_or_none(code))
 
@@ -110,6 +120,13 @@ class _Checking:
                 f"{action} on {' and '.join(alone)} has no effect, as that happens to no single"
                 " task; write RestartJob",
             )
+
+    def _lint_timeout(self, path: str, seconds: float, events: Sequence[str]) -> None:
+        """Whether a timeout puts the action off."""
+        if "PodPending" in events and seconds <= 0:
+            self._findings.warn(path, _PENDING_AT_ONCE)
+        elif seconds < 0:
+            self._findings.warn(path, _AT_ONCE)
 
     def _check_event(self, path: str, event: str) -> None:
         if event not in EVENTS:

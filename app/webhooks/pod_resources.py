@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from app.model.names import qualified_problems
-from app.wire.findings import Findings
+from app.wire.findings import Findings, invalid
 from app.wire.reading import amount, mapping
 
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -39,9 +39,9 @@ def _check_amount(name: str, value: object, path: str, findings: Findings) -> No
     if number is None:
         return
     if number < 0:
-        findings.refuse(path, f'Invalid value: "{value}": must be greater than or equal to 0')
+        findings.refuse(path, invalid(value, "must be greater than or equal to 0"))
     elif is_device(name) and not is_whole(value):
-        findings.refuse(path, f'Invalid value: "{value}": must be an integer')
+        findings.refuse(path, invalid(value, "must be an integer"))
 
 
 def _check_share(

@@ -7,7 +7,7 @@ from app.core import resource_names
 from app.model.amounts import PODS
 from app.webhooks.pod_resources import is_device, is_whole
 from app.wire import quantity
-from app.wire.findings import Findings
+from app.wire.findings import Findings, invalid
 from app.wire.reading import amount, amounts, mapping
 from app.wire.unstructured import Object, spec
 
@@ -54,14 +54,12 @@ def check_quantities(queue: Object, findings: Findings) -> None:
         for name, text in written(queue, kind).items():
             number = amount(name, text)
             if number is None:
-                findings.refuse(f"{where}[{name}]", f'Invalid value: "{text}": not a quantity')
+                findings.refuse(f"{where}[{name}]", invalid(text, "not a quantity"))
             elif number < 0:
-                findings.refuse(
-                    f"{where}[{name}]",
-                    f'Invalid value: "{text}": must be greater than or equal to 0',
-                )
+                why = "must be greater than or equal to 0"
+                findings.refuse(f"{where}[{name}]", invalid(text, why))
             elif (name == PODS or is_device(name)) and not is_whole(text):
-                findings.refuse(f"{where}[{name}]", f'Invalid value: "{text}": must be an integer')
+                findings.refuse(f"{where}[{name}]", invalid(text, "must be an integer"))
 
 
 def check_order(queue: Object, findings: Findings) -> None:

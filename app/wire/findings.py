@@ -8,8 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.kit.shortening import shortened
+
 MOST_WARNINGS: Final = 10
 """The API server passes on some four thousand characters of them."""
+
+MOST_REFUSALS: Final = 30
+"""Of one object; the rest is counted."""
+LONGEST: Final = 1_000
+"""Characters of one finding, which may quote a value of any length."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
@@ -41,8 +48,10 @@ class Findings:
         self.warnings.append(Finding(path, message))
 
     def message(self) -> str:
-        """All refusals in one line; clients match fragments, which may end in a semicolon."""
-        return " ".join(f"{_line(error)};" for error in self.errors)
+        """The first refusals in one line; clients match fragments, which may end in a semicolon."""
+        lines = [f"{_line(error)};" for error in self.errors[:MOST_REFUSALS]]
+        more = len(self.errors) - len(lines)
+        return " ".join([*lines, f"and {more} more;"] if more else lines)
 
     def told(self) -> tuple[str, ...]:
         """The first warnings, a line each."""
@@ -52,7 +61,7 @@ class Findings:
 
 
 def _line(finding: Finding) -> str:
-    return _CONTROL.sub(" ", str(finding))
+    return _CONTROL.sub(" ", shortened(str(finding), LONGEST))
 
 
 def at(path: str, *steps: str | int) -> str:
@@ -60,6 +69,12 @@ def at(path: str, *steps: str | int) -> str:
     for step in steps:
         path = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}"
     return path
+
+
+def invalid(value: object, why: str) -> str:
+    """The API server's words for a value that will not do."""
+    said = "null" if value is None else f'"{value}"'
+    return f"Invalid value: {said}: {why}"
 
 
 def listed(values: Sequence[object]) -> str:

@@ -100,6 +100,8 @@ async def test_where_no_plugin_heeds_capabilities_it_says_so(sharing: str, told:
         ("default?capability=cpu%3Dmuch", 400, "write cpu=8,memory=32Gi"),
         ("default?capability=%3D5", 400, "write cpu=8,memory=32Gi"),
         ("default?capability=cpu%3D-5", 400, "write cpu=8,memory=32Gi"),
+        ("default?capability=cpu%3D5,cpu%3D6", 400, "capability: cpu is there twice"),
+        ("default?capability=&capability=cpu%3D6", 400, "capability is asked twice"),
     ],
 )
 async def test_what_cannot_be_answered_says_why(path: str, status: int, text: str) -> None:

@@ -432,6 +432,8 @@ async def test_the_largest_gang_that_starts_now_is_found() -> None:
     [
         ("request=cpu", 400, "write request=cpu=4,memory=8Gi"),
         ("request=cpu%3D0", 400, "write request=cpu=4,memory=8Gi"),
+        ("request=cpu%3D1,cpu%3D2", 400, "request: cpu is there twice; write request=cpu=4"),
+        ("request=cpu%3D1&request=cpu%3D2", 400, "request is asked twice"),
         ("request=cpu%3D1&queue=none", 404, "no queue none is known"),
         ("request=cpu%3D1&namespace=none", 404, "there is no namespace none"),
         ("request=example.com/a%3D1", 404, "no node has example.com/a"),
@@ -470,3 +472,12 @@ def test_a_text_that_takes_long_to_read_keeps_no_call_waiting() -> None:
         return turns
 
     assert asyncio.run(asking()) >= 5
+
+
+async def test_a_name_of_any_length_is_quoted_in_part() -> None:
+    async with stand() as at:
+        answer = await at.get(f"/fits?request=cpu%3D1&queue={'q' * 50_000}")
+    assert answer.status_code == 404
+    assert answer.text.startswith("no queue qqq")
+    assert answer.text.endswith("qqq is known\n")
+    assert len(answer.text) < 1_000

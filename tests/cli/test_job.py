@@ -131,6 +131,7 @@ def test_run_shows_what_was_made(stand: Stand) -> None:
             ["-N", "a", "-R", "cpu"],
             "--requests: invalid argument syntax cpu, expected <resource>=<value>",
         ),
+        (["-N", "a", "-R", "cpu=1,cpu=2"], "--requests: cpu is there twice"),
         (["-N", "a", "-L", "cpu=x"], '--limits: cpu: "x" is not a quantity'),
         (
             ["-N", "a", "-c", "'"],
@@ -140,7 +141,7 @@ def test_run_shows_what_was_made(stand: Stand) -> None:
         (["-N", "a", "--timeout=-5s"], "--timeout: '-5s' is less than nothing"),
     ],
     ids=[
-        *["nothing", "no YAML", "no file", "no amount", "no quantity", "quote"],
+        *["nothing", "no YAML", "no file", "no amount", "twice", "no quantity", "quote"],
         *["no duration", "negative"],
     ],
 )

@@ -242,3 +242,11 @@ contexts: [{name: here, context: {cluster: here, user: me}}]
 clusters: [{name: here, cluster: {server: "http://127.0.0.1:1"}}]
 users: [{name: me, user: {}}]
 """
+
+
+def test_a_bad_value_of_any_length_is_quoted_in_part() -> None:
+    done = runner.invoke(app, ["webhooks", "--feature-gates", "g" * 100_000])
+    assert done.exit_code == 2
+    assert len(done.output) < 1_100
+    assert done.output.startswith("pumice: --feature-gates: 'ggg")
+    assert done.output.endswith("ggg' is not Name=true or Name=false\n")

@@ -144,6 +144,18 @@ def test_a_warning_is_given(given: Object, warning: str) -> None:
             "action: RestartPartition has no effect without a partitionPolicy",
         ),
         (
+            {"event": "PodFailed", "action": "AbortJob", "timeout": "-5m"},
+            "timeout: a negative timeout puts nothing off",
+        ),
+        (
+            {"event": "PodPending", "action": "AbortJob", "timeout": "-5m"},
+            "timeout: the action follows at once, as every pod is pending at first",
+        ),
+        (
+            {"event": "PodPending", "action": "AbortJob", "timeout": "0s"},
+            "timeout: the action follows at once, as every pod is pending at first",
+        ),
+        (
             {"events": ["PodFailed", "JobUpdated"], "action": "RestartPod"},
             "action: RestartPod on JobUpdated has no effect",
         ),
@@ -163,6 +175,7 @@ def test_a_policy_that_comes_to_nothing_is_warned_of(policy: Object, warning: st
     [
         {"event": "PodPending", "action": "AbortJob", "timeout": "10m"},
         {"event": "*", "action": "AbortJob"},
+        {"event": "PodFailed", "action": "AbortJob", "timeout": "0s"},
         {"event": "Unknown", "action": "RestartJob"},
         {"event": "PodFailed", "action": "RestartTask"},
     ],

@@ -153,6 +153,10 @@ REFUSED: dict[str, tuple[Object, str]] = {
         new_queue(deserved={"cpu": "x"}),
         'requestBody.spec.deserved[cpu]: Invalid value: "x": not a quantity',
     ),
+    "null": (
+        new_queue(deserved={"cpu": None}),
+        "requestBody.spec.deserved[cpu]: Invalid value: null: not a quantity;",
+    ),
     "part of a pod": (
         new_queue(capability={"pods": "1500m"}),
         'requestBody.spec.capability[pods]: Invalid value: "1500m": must be an integer;',

@@ -111,7 +111,7 @@ def parse(known: Mapping[str, FlagType], arguments: Sequence[str]) -> Parsed:
         value = given if equals else None
         kind = known.get(name)
         if kind is None:
-            ignored.append(Fault(f"there is no flag --{name}", _spelling(known)))
+            ignored.append(Fault(f"there is no flag --{_short(name)}", _spelling(known)))
             if value is None:
                 _drop_value(rest)
             continue
@@ -156,7 +156,11 @@ def _is_flag(argument: str) -> bool:
 
 def _quoted(text: str) -> str:
     """Enough to find the place; an argument may be a whole private key."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+    return repr(_short(text))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _spelling(known: Mapping[str, FlagType]) -> str:
