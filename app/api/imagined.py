@@ -177,6 +177,8 @@ class _Maker:
         resource = next((each for each in _KINDS if (each.api_version, each.kind) == said), None)
         if resource is None:
             kinds = ", ".join(f"{each.kind} ({each.api_version})" for each in _KINDS)
+            if None in said:
+                raise CannotImagine(f"{where} has no kind or apiVersion; write one of {kinds}")
             raise CannotImagine(f"{where}: {said[1]} ({said[0]}) is none of {kinds}")
         about = manifest.get("metadata")
         if not isinstance(about, dict) or not isinstance(manifest.get("spec"), dict):
@@ -265,10 +267,8 @@ class _Maker:
         said = {**(template.get("metadata") or {}), "ownerReferences": [controlled_by(item)]}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": said, "spec": template.get("spec")}
         if not is_ours(pod, frozenset(self._world.options.schedulers)):
-            raise CannotImagine(
-                f"{where}: its schedulerName is {spec(pod).get('schedulerName')!r}, "
-                f"not {self._world.options.schedulers[0]!r}"
-            )
+            named, ours = spec(pod).get("schedulerName", "missing"), self._world.options.schedulers
+            raise CannotImagine(f"{where}: its schedulerName is {named}, not {ours[0]}")
         first = self._stored(pod, f"{about['name']}-0", about["namespace"])
         group = group_for(first, item, inherit=True)
         member = _in_group(pod, metadata(group)["name"])

@@ -1,5 +1,6 @@
 """Changes of queues as they are written on a command line: ``queue/a.capability.cpu`` is ``8``."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -10,6 +11,11 @@ from app.model.workload import Queue
 from app.wire.quantity import QuantityError, amount
 
 _SET: Final = "write queue/NAME.capability.cpu=8, or deserved, guarantee, weight, priority, parent"
+_PATH: Final = re.compile(
+    r"queue/(?P<name>.+)\."
+    r"(?:(?P<amounts>capability|deserved|guarantee)\.(?P<resource>.+)"
+    r"|(?P<field>weight|priority|parent|reclaimable))"
+)
 
 
 class UnknownQueue(LookupError):
@@ -31,18 +37,16 @@ def changed_queues(
 
 
 def _path(path: str) -> tuple[QueueName, str, str]:
-    """Queue, field, and the resource of an amount (else empty)."""
-    kind, _, rest = path.partition("/")
-    name, dot, field = rest.partition(".")
-    if kind != "queue" or not (name and dot and field):
+    """Queue, field, and the resource of an amount (else empty); names of queues may have dots."""
+    found = _PATH.fullmatch(path)
+    if found is None:
         raise ValueError(f"set {path}: {_SET}")
-    field, _, resource = field.partition(".")
-    return QueueName(name), field, resource
+    return QueueName(found["name"]), found["amounts"] or found["field"], found["resource"] or ""
 
 
 def _with(queue: Queue, field: str, resource: str, value: str, *, path: str) -> Queue:
     wrong = ValueError(f"set {path}={value}: {_SET}")
-    if field in ("capability", "deserved", "guarantee") and resource:
+    if resource:
         try:
             changed = {**dict(getattr(queue, field)), resource: amount(resource, value)}
         except QuantityError as error:
@@ -51,8 +55,6 @@ def _with(queue: Queue, field: str, resource: str, value: str, *, path: str) -> 
             raise wrong
         limits: Any = {field: amounts(changed)}
         return replace(queue, **limits)
-    if resource:
-        raise wrong
     if field == "parent" and value:
         return replace(queue, parent=QueueName(value))
     if field == "reclaimable" and value in ("true", "false"):

@@ -194,6 +194,16 @@ async def test_another_capability_lets_a_job_run() -> None:
         assert found["outcome"] == "runs"
 
 
+@pytest.mark.parametrize("name", ["team.a", "a.b.c", "batch.capability"])
+async def test_the_name_of_a_queue_that_is_changed_may_have_dots(name: str) -> None:
+    rig = cluster()
+    rig.queue(make_queue(name, capability=make_amounts(cpu=2000)))
+    async with stand(rig) as at:
+        assert (await asked(at, job(queue=name)))["outcome"] == "never"
+        wider = {f"queue/{name}.capability.cpu": "4", f"queue/{name}.weight": "2"}
+        assert (await asked(at, job(queue=name), set=wider))["outcome"] == "runs"
+
+
 async def test_a_group_that_waits_is_told_of_when_a_change_lets_it_run() -> None:
     rig = cluster()
     rig.queue(make_queue("default", capability=make_amounts(cpu=2000)))
@@ -260,6 +270,7 @@ async def test_another_configuration_would_evict_for_it() -> None:
         ({"manifest": []}, 400, "unknown field"),
         ({"manifests": [1]}, 400, "document 1 is no object"),
         ({"manifests": [{"kind": "Job", "apiVersion": "v9"}]}, 400, "Job (v9) is none of"),
+        ({"manifests": [{"apiVersion": "v1"}]}, 400, "document 1 has no kind or apiVersion"),
         ({"manifests": [job()], "namespace": "none"}, 404, "there is no namespace none"),
         ({"manifests": [job(queue="none")]}, 400, "admission refuses it"),
         ({"manifests": [job(replicas=99_999)]}, 400, "more than 20000 pods"),
@@ -267,6 +278,7 @@ async def test_another_configuration_would_evict_for_it() -> None:
         ({"set": {"queue/none.weight": "1"}}, 404, "no queue none is known"),
         ({"set": {"queue/default.weight": "0"}}, 400, "write queue/NAME.capability.cpu=8"),
         ({"set": {"queue/default.capability.cpu": "-1"}}, 400, "set queue/default.capability.cpu"),
+        ({"set": {"queue/default.capability": "1"}}, 400, "write queue/NAME.capability.cpu=8"),
         ({"set": {"weight": "1"}}, 400, "write queue/NAME.capability.cpu=8"),
         ({"drain": ["none"]}, 404, "no node none is known"),
         ({"conf": "tiers: 5"}, 400, "conf:"),
