@@ -9,12 +9,13 @@ import * as job from "./job.js";
 import * as jobs from "./jobs.js";
 import { Stream } from "./live.js";
 import * as queues from "./queues.js";
-import { changed, read, write } from "./routes.js";
+import { changed, named, read, write } from "./routes.js";
 import * as session from "./session.js";
 import * as signin from "./signin.js";
 import { follow, now, viewOf } from "./store.js";
 import * as time from "./time.js";
 import * as trying from "./trying.js";
+import { clock } from "./words.js";
 
 const TICK_MS = 5_000;
 const VIEWS = { queues, jobs, map: cluster, time, try: trying };
@@ -49,9 +50,21 @@ function context() {
     post,
     repaint,
     now: view === null ? 0 : now(view),
+    moment,
     scoped: session.scoped,
     choose,
   };
+}
+
+const moments = new WeakMap();
+
+/** When an answer came, by the clock; the same text for as long as it is shown. */
+function moment(answer) {
+  if (!moments.has(answer)) {
+    const at = now(page.view);
+    moments.set(answer, clock(at - (performance.now() - answer.at) / 1000, at));
+  }
+  return moments.get(answer);
 }
 
 /** Change options of the view, such as those of its filter. */
@@ -90,8 +103,14 @@ function askForToken({ text, status, expired }) {
   page.signing = { text, status, expired: expired ?? false, hadToken: session.token() !== "" };
 }
 
-function signIn(given) {
-  session.remember(given);
+function signIn({ token, namespaces }) {
+  const given = session.tokenIn(token);
+  if (!session.isSendable(given)) {
+    const text = "It has characters that no token has. Copy it once more, and nothing else.";
+    page.signing = { text, status: 401, expired: false, hadToken: true };
+    return repaint();
+  }
+  session.remember({ token: given, namespaces });
   page.signing = null;
   page.view = null;
   answers.forget();
@@ -121,11 +140,7 @@ function paintAll() {
       page.signing = { text: "", status: 0, expired: false, hadToken: true };
       repaint();
     },
-    turnTheme: () => {
-      globalThis.pumiceTheme.turn();
-      dispatchEvent(new Event("theme"));
-      repaint();
-    },
+    turnTheme: () => globalThis.pumiceTheme.turn(),
   };
   paint(place.head, ...head.bar(page, actions));
   paint(place.notices, ...head.notices(page, actions));
@@ -146,7 +161,7 @@ function content() {
   }
   if (page.view === null) return { title: "Loading", body: h("p", null, "Waiting for the server …") };
   const { view, names } = page.route;
-  const shown = view === "jobs" && names.length === 2 ? job : VIEWS[view];
+  const shown = view === "jobs" && names.length === 2 ? job : named(VIEWS, view);
   if (shown === undefined) return { title: "Not found", body: notFound() };
   return { title: shown.title(page.route), body: shown.body(context()) };
 }
@@ -174,6 +189,7 @@ function moved() {
 }
 
 addEventListener("hashchange", moved);
+addEventListener("theme", repaint);
 document.getElementById("skip").onclick = (click) => {
   click.preventDefault(); // the part behind # is the address of a view
   place.content.focus();

@@ -22,7 +22,7 @@ export function decisions(context, job) {
       { class: "actions" },
       questions.map(([text, path]) => button(context, text, path)),
     ),
-    questions.map(([text, path, told]) => answer(context.answers.known(path), text, told)),
+    questions.map(([text, path, told]) => answer(context, path, text, told)),
   );
 }
 
@@ -35,13 +35,15 @@ function button({ answers }, text, path) {
   );
 }
 
-function answer(known, text, told) {
+function answer({ answers, moment }, path, text, told) {
+  const known = answers.known(path);
   if (known === null || (known.loading && known.value === null)) return null;
   return h(
     "section",
     { class: "card answer", role: "status", "aria-label": text },
     h("h2", null, text),
     known.error ? h("p", { class: "notice bad" }, known.error.message) : told(known.value),
+    h("p", { class: "hint" }, `The answer of ${moment(known)}.`),
   );
 }
 

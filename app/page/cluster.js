@@ -6,6 +6,7 @@ import { colours } from "./colours.js";
 import { address } from "./jobs.js";
 import { table } from "./job.js";
 import { NodeMap } from "./map.js";
+import { named } from "./routes.js";
 import { amount, amounts, byName, count, percent } from "./words.js";
 
 const MODES = { use: "use", job: "job", queue: "queue" };
@@ -18,7 +19,7 @@ export function title() {
 }
 
 export function body({ view, route, choose }) {
-  const mode = MODES[route.options.by] ?? "use";
+  const mode = named(MODES, route.options.by) ?? "use";
   const resource = view.resources.includes(route.options.resource)
     ? route.options.resource
     : view.resources[0];

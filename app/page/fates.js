@@ -1,8 +1,8 @@
 // The answer to a what-if question: places, how long to wait, and what would be evicted.
 
 import { h } from "./dom.js";
-import { address, linked } from "./jobs.js";
-import { count, distance } from "./words.js";
+import { address, jobOf, linked } from "./jobs.js";
+import { count } from "./words.js";
 
 const SAID = {
   runs: "runs now",
@@ -52,7 +52,7 @@ function told(fate, view) {
     h(
       "p",
       null,
-      job ? h("a", { href: address(job) }, job.name) : h("strong", null, fate.group),
+      job ? h("a", { href: address(job) }, job.name) : h("strong", null, jobOf(fate.group)),
       ` in queue ${fate.queue} `,
       h(
         "span",
@@ -71,7 +71,7 @@ function told(fate, view) {
         ["runs", "evicts"].includes(fate.outcome) && "Beyond the minimum: ",
         linked(fate.text, view),
       ),
-    fate.eta && h("p", null, fate.eta.text ?? distance(fate.eta.at, view.at)),
+    fate.eta && h("p", null, linked(fate.eta.text, view)),
     fate.victims.length > 0 && [
       h("p", null, `${fate.action} evicts ${count(fate.victims.length, "pod")}:`),
       victims(fate.victims),

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { address, ended, why } from "./jobs.js";
 import { decisions } from "./asking.js";
-import { link } from "./routes.js";
+import { link, most } from "./routes.js";
 import { amounts, clock, count, distance, span } from "./words.js";
 
 const FRESH_S = 3;
@@ -127,8 +127,8 @@ function waits(job, context) {
 }
 
 function members(story, { route, choose }) {
-  const most = Number(route.options.members) || FIRST_MEMBERS;
-  const shown = story.members.slice(0, most);
+  const rows = most(route.options.members, FIRST_MEMBERS);
+  const shown = story.members.slice(0, rows);
   return h(
     "section",
     { "aria-label": "Members" },
@@ -149,8 +149,8 @@ function members(story, { route, choose }) {
           ],
         })),
       ),
-    story.members.length > most &&
-      h("button", { type: "button", onclick: () => choose({ members: most + 500 }) }, "Show more members"),
+    story.members.length > rows &&
+      h("button", { type: "button", onclick: () => choose({ members: rows + 500 }) }, "Show more members"),
     story.slots.length > 0 &&
       h(
         "p",

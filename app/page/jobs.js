@@ -1,7 +1,7 @@
 // The jobs: filtered, grouped, each with why it waits and when it may start.
 
 import { h } from "./dom.js";
-import { link } from "./routes.js";
+import { link, most, named } from "./routes.js";
 import { amounts, byName, count, span } from "./words.js";
 
 const PAGE = 200;
@@ -20,7 +20,7 @@ export function body(context) {
   const { view, route, choose } = context;
   const options = route.options;
   const shown = [...view.jobs.values()].filter(wanted(options)).sort(inOrder);
-  const most = Number(options.most) || PAGE;
+  const rows = most(options.most, PAGE);
   return [
     h(
       "div",
@@ -34,12 +34,12 @@ export function body(context) {
           filter(view, options, choose),
           shown.length === 0 &&
             h("p", { class: "empty" }, "No job is like that. ", h("a", { href: "#/jobs" }, "Show all jobs")),
-          groups(shown.slice(0, most), options.group).map(([name, rows]) => table(name, rows, context)),
-          shown.length > most &&
+          groups(shown.slice(0, rows), options.group).map(([name, of]) => table(name, of, context)),
+          shown.length > rows &&
             h(
               "button",
-              { type: "button", onclick: () => choose({ most: most + PAGE }) },
-              `Show more: ${count(shown.length - most, "job is", "jobs are")} not shown`,
+              { type: "button", onclick: () => choose({ most: rows + PAGE }) },
+              `Show more: ${count(shown.length - rows, "job is", "jobs are")} not shown`,
             ),
         ],
   ];
@@ -130,7 +130,7 @@ function inOrder(a, b) {
 }
 
 function groups(rows, by) {
-  if (!GROUPS[by]) return [["", rows]];
+  if (!named(GROUPS, by)) return [["", rows]];
   const found = new Map();
   for (const job of rows) {
     const name = job[by] || "none";
@@ -247,6 +247,12 @@ export function linked(text, view) {
 export function ended(group) {
   const [, namespace, name] = group.match(GROUP_OF_A_JOB) ?? [];
   return name === undefined ? group : h("a", { href: link("jobs", [namespace, name]) }, name);
+}
+
+/** The job of a group as "namespace/name", without the UID; the text itself where it names none. */
+export function jobOf(group) {
+  const [, namespace, name] = group.match(GROUP_OF_A_JOB) ?? [];
+  return name === undefined ? group : `${namespace}/${name}`;
 }
 
 /** Why a job waits, its place in line and its estimated start, as sentences. */

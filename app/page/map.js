@@ -19,7 +19,6 @@ export class NodeMap {
     this.shown = null;
     addEventListener("resize", () => this.paint());
     addEventListener("theme", () => this.paint());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
   }
 
   /** Put a canvas into an element of the page. */
@@ -107,7 +106,7 @@ export class NodeMap {
     if (node.key === chosen) {
       pen.strokeStyle = palette.focus;
       pen.lineWidth = 2;
-      pen.strokeRect(x - 1, y - 1, size + 2, size + 2);
+      pen.strokeRect(x + 1, y + 1, size - 2, size - 2);
     }
   }
 

@@ -20,7 +20,7 @@ function all({ view, route, choose, answers, scoped }) {
     ? route.options.resource
     : view.resources[0];
   const history = answers.of(scoped("view/history"), HISTORY_S).value;
-  const rows = view.viewer.namespaces === null ? withSums(tree(view.queues)) : tree(view.queues);
+  const rows = rowsOf(view);
   return [
     h(
       "div",
@@ -98,6 +98,21 @@ function legend() {
   );
 }
 
+/** The tree as it is shown: with sums for who sees everything, as a tenant's would leave others out. */
+function rowsOf(view) {
+  const rows = tree(view.queues);
+  return view.viewer.namespaces === null ? withSums(rows) : withoutSums(rows);
+}
+
+/** The rows of a tenant's tree; of a queue that only others below it use nothing can be told. */
+function withoutSums(rows) {
+  return rows.map(({ queue, depth }, index) => {
+    const isParent = (rows[index + 1]?.depth ?? 0) > depth;
+    const isBare = isParent && isEmpty(queue.held) && isEmpty(queue.asked);
+    return { queue: isBare ? { ...queue, bare: true, deserved: null } : queue, depth };
+  });
+}
+
 /** Queues below their parents, by name; one whose parent is not shown stands at the top. */
 export function tree(queues) {
   const below = new Map();
@@ -153,7 +168,7 @@ function row(queue, depth, resource, history) {
       tags(queue),
     ),
     h("td", { class: "wide" }, bar(resource, figures)),
-    h("td", { class: "numbers" }, numbers(resource, figures)),
+    h("td", { class: "numbers" }, queue.bare ? bare(resource, figures) : numbers(resource, figures)),
     h("td", null, lastHour(queue, resource, history)),
     h(
       "td",
@@ -200,6 +215,10 @@ function numbers(resource, { held, asked, deserved, limit }) {
   ];
 }
 
+function bare(resource, { limit }) {
+  return `nothing of its own${limit === null ? "" : ` · limit ${amount(resource, limit)}`}`;
+}
+
 function lastHour(queue, resource, history) {
   const known = history?.queues[queue.key];
   if (known === undefined) return h("span", { class: "hint" }, "no history yet");
@@ -226,7 +245,7 @@ function trend(resource, values) {
 
 function one(context, name) {
   const { view, answers, scoped } = context;
-  const queue = view.queues.get(name);
+  const queue = rowsOf(view).find((row) => row.queue.key === name)?.queue;
   const back = h("p", null, h("a", { href: "#/queues" }, "← All queues"));
   if (queue === undefined)
     return [
@@ -279,7 +298,7 @@ function card(queue, resource, history) {
     { key: resource, class: "card", "aria-label": resource },
     h("h2", null, resource),
     bar(resource, figures),
-    h("p", { class: "hint" }, said(resource, figures)),
+    h("p", { class: "hint" }, queue.bare ? bare(resource, figures) : said(resource, figures)),
     lastHour(queue, resource, history),
   );
 }

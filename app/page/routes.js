@@ -18,6 +18,16 @@ export function link(view, names = [], options = {}) {
   return `#/${[view, ...names].map(encodeURIComponent).join("/")}${query ? `?${query}` : ""}`;
 }
 
+/** What a table has of a name that comes from an address; undefined: it has no such name. */
+export function named(table, name) {
+  return Object.hasOwn(table, name ?? "") ? table[name] : undefined;
+}
+
+/** How many rows an address wants to see; never fewer than `least`. */
+export function most(text, least) {
+  return Math.max(least, Math.floor(Number(text)) || 0);
+}
+
 /** The same view with other options. */
 export function changed(route, options) {
   return { ...route, options: { ...route.options, ...options } };

@@ -4,18 +4,31 @@
 const TOKEN = "pumice-token";
 const NAMESPACES = "pumice-namespaces";
 
+/** A browser may refuse to keep anything: then it is known until the page is loaded anew. */
+const known = new Map();
+
 export function token() {
-  return sessionStorage.getItem(TOKEN) ?? "";
+  return kept(TOKEN);
+}
+
+/** The token in a text as it was copied, such as from a header or over several lines. */
+export function tokenIn(text) {
+  return text.replace(/^\s*Bearer\s/i, "").replace(/[\s"']/g, "");
+}
+
+/** Whether a token has only characters that can be sent. */
+export function isSendable(text) {
+  return /^[!-~]*$/.test(text);
 }
 
 /** The namespaces that are looked at, as "a,b"; empty: all that the reader may see. */
 export function namespaces() {
-  return sessionStorage.getItem(NAMESPACES) ?? "";
+  return kept(NAMESPACES);
 }
 
 /** Remember a token and namespaces; an empty one is forgotten. */
 export function remember({ token: given, namespaces: named }) {
-  keep(TOKEN, given.trim());
+  keep(TOKEN, given);
   keep(
     NAMESPACES,
     named
@@ -26,13 +39,26 @@ export function remember({ token: given, namespaces: named }) {
 }
 
 export function forget() {
-  sessionStorage.removeItem(TOKEN);
-  sessionStorage.removeItem(NAMESPACES);
+  keep(TOKEN, "");
+  keep(NAMESPACES, "");
+}
+
+function kept(key) {
+  try {
+    return sessionStorage.getItem(key) ?? "";
+  } catch {
+    return known.get(key) ?? "";
+  }
 }
 
 function keep(key, value) {
-  if (value) sessionStorage.setItem(key, value);
-  else sessionStorage.removeItem(key);
+  known.set(key, value);
+  try {
+    if (value) sessionStorage.setItem(key, value);
+    else sessionStorage.removeItem(key);
+  } catch {
+    // it is known until the page is loaded anew
+  }
 }
 
 /** The headers of every question. */

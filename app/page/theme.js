@@ -3,18 +3,44 @@
 
 (() => {
   const KEY = "pumice-theme";
-  const chosen = localStorage.getItem(KEY);
-  if (chosen) document.documentElement.dataset.theme = chosen;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = kept();
+
+  function kept() {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null; // the browser keeps nothing
+    }
+  }
+
+  function keep(theme) {
+    chosen = theme;
+    try {
+      localStorage.setItem(KEY, theme);
+    } catch {
+      // it is known until the page is loaded anew
+    }
+  }
+
+  function show() {
+    document.documentElement.dataset.theme = chosen ?? (system.matches ? "dark" : "light");
+  }
+
+  show();
+  system.addEventListener("change", () => {
+    show();
+    dispatchEvent(new Event("theme"));
+  });
 
   globalThis.pumiceTheme = {
     isDark() {
-      const given = document.documentElement.dataset.theme;
-      return given ? given === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      return document.documentElement.dataset.theme === "dark";
     },
     turn() {
-      const next = this.isDark() ? "light" : "dark";
-      document.documentElement.dataset.theme = next;
-      localStorage.setItem(KEY, next);
+      keep(this.isDark() ? "light" : "dark");
+      show();
+      dispatchEvent(new Event("theme"));
     },
   };
 })();

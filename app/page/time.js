@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { address, linked } from "./jobs.js";
 import { table } from "./job.js";
+import { most, named } from "./routes.js";
 import { byName, clock, count, distance, span } from "./words.js";
 
 const HISTORY_S = 5;
@@ -16,7 +17,7 @@ export function title() {
 }
 
 export function body({ view, route, choose, answers, scoped, now }) {
-  const past = WINDOWS[route.options.past] ? Number(route.options.past) : 3600;
+  const past = named(WINDOWS, route.options.past) ? Number(route.options.past) : 3600;
   const { value: history, error } = answers.of(scoped("view/history"), HISTORY_S);
   const events = (history?.events ?? []).filter((each) => each.at >= now - past);
   const future = [...view.future.values()].sort(
@@ -24,7 +25,7 @@ export function body({ view, route, choose, answers, scoped, now }) {
   );
   const axis = axisOf({ now, past, future });
   const queues = [...new Set([...events, ...future].map((each) => each.queue))].sort(byName);
-  const more = Number(route.options.most) || LISTED;
+  const rows = most(route.options.most, LISTED);
   return [
     h(
       "div",
@@ -87,7 +88,7 @@ export function body({ view, route, choose, answers, scoped, now }) {
           "What happened",
           ["Job", "What", "Queue", "When"],
           events
-            .slice(-more)
+            .slice(-rows)
             .reverse()
             .map((each) => ({
               key: `${each.at} ${each.kind} ${each.job} ${each.pod ?? ""}`,
@@ -99,8 +100,8 @@ export function body({ view, route, choose, answers, scoped, now }) {
               ],
             })),
         ),
-    events.length > more &&
-      h("button", { type: "button", onclick: () => choose({ most: more + LISTED }) }, "Show more"),
+    events.length > rows &&
+      h("button", { type: "button", onclick: () => choose({ most: rows + LISTED }) }, "Show more"),
   ];
 }
 

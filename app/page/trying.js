@@ -3,14 +3,14 @@
 import { Refused } from "./ask.js";
 import { h } from "./dom.js";
 import { fates } from "./fates.js";
-import { amount, byName } from "./words.js";
+import { amount, byName, isBytes } from "./words.js";
 
 const SETTLED_MS = 500;
 const EXAMPLE = "Paste the YAML of a job, a PodGroup or pods here, as for kubectl apply";
 
 /** What the reader has put together, kept while other views are looked at. */
-const asked = { queue: "", resource: "", value: null, drain: new Set(), text: "", namespace: "default" };
-const shown = { result: null, refusal: "", loading: false, number: 0, timer: 0 };
+const asked = { queue: "", resource: "", value: null, typed: null, drain: new Set(), text: "", namespace: "default" };
+const shown = { result: null, answer: null, refusal: "", loading: false, number: 0, timer: 0 };
 
 export function title() {
   return "What if";
@@ -57,7 +57,10 @@ export function body(context) {
       "div",
       { "aria-live": "polite" },
       shown.refusal && h("p", { class: "notice bad" }, shown.refusal),
-      shown.result && fates(shown.result, view),
+      shown.result && [
+        fates(shown.result, view),
+        h("p", { class: "hint" }, `The answer of ${context.moment(shown.answer)}.`),
+      ],
     ),
   ];
 }
@@ -69,7 +72,7 @@ function isQuestion(view) {
 }
 
 function reset({ repaint }) {
-  Object.assign(asked, { value: null, text: "" });
+  Object.assign(asked, { value: null, typed: null, text: "" });
   asked.drain.clear();
   shown.number += 1;
   Object.assign(shown, { result: null, refusal: "", loading: false });
@@ -84,15 +87,19 @@ function limit(context) {
   const value = asked.value ?? now;
   const told = (number) => amount(asked.resource, number);
   const choose = (name) => (event) => {
-    asked[name] = event.target.value;
-    asked.value = null;
+    Object.assign(asked, { [name]: event.target.value, value: null, typed: null });
     repaint();
   };
-  const moved = (event) => {
-    asked.value = Number(event.target.value);
+  const { size, name: unit } = unitOf(asked.resource);
+  const set = (number, typed) => {
+    Object.assign(asked, { value: number, typed });
     repaint();
     clearTimeout(shown.timer);
     shown.timer = setTimeout(() => ask(context), SETTLED_MS);
+  };
+  const written = ({ target }) => {
+    const number = target.value === "" ? NaN : Math.round(Number(target.value) * size);
+    set(number >= 0 ? number : null, target.value);
   };
   return h(
     "fieldset",
@@ -111,7 +118,19 @@ function limit(context) {
         step,
         value: String(value),
         "aria-valuetext": `${told(value)} ${asked.resource}`,
-        oninput: moved,
+        oninput: (event) => set(Number(event.target.value), null),
+      }),
+    ),
+    h(
+      "label",
+      null,
+      `Limit in ${unit} `,
+      h("input", {
+        type: "number",
+        min: 0,
+        step: "any",
+        value: asked.typed ?? String(value / size),
+        oninput: written,
       }),
     ),
   );
@@ -126,6 +145,12 @@ function range({ queues, cluster }) {
   const most = Math.max(unit, Math.ceil((Math.max(whole, now) * 1.5) / unit) * unit);
   const step = Math.max(unit, Math.round(most / 200 / unit) * unit);
   return { now, most, step };
+}
+
+/** In what a limit is written: {size, name} of one. */
+function unitOf(resource) {
+  if (resource === "cpu") return { size: 1000, name: "cpu" };
+  return isBytes(resource) ? { size: 1024 ** 3, name: `Gi of ${resource}` } : { size: 1, name: resource };
 }
 
 function quantity(resource, value) {
@@ -252,7 +277,8 @@ async function ask({ post, repaint, view }) {
   repaint();
   let next;
   try {
-    next = { result: await post("simulate", question()), refusal: "" };
+    const result = await post("simulate", question());
+    next = { result, refusal: "", answer: { at: performance.now() } };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     next = { result: null, refusal: error.message };

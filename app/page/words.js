@@ -4,6 +4,7 @@
 export const byName = new Intl.Collator(undefined, { numeric: true }).compare;
 
 const MILLI = 1000;
+const LEAST_CORES = 10; // thousandths of a core: fewer are told as they are
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 const SPANS = [
   ["d", 86400],
@@ -43,14 +44,15 @@ export function clock(at, now) {
 }
 
 /** Whether an amount of a resource is told in bytes. */
-function isBytes(resource) {
+export function isBytes(resource) {
   return resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
 }
 
 /** An amount in its own unit: "2.5", "16Gi", "3". */
 export function amount(resource, value) {
   if (isBytes(resource)) return bytes(value);
-  return shortened(resource === "cpu" ? value / MILLI : value);
+  if (resource !== "cpu") return shortened(value);
+  return value !== 0 && Math.abs(value) < LEAST_CORES ? `${value}m` : shortened(value / MILLI);
 }
 
 function bytes(value) {
@@ -84,5 +86,5 @@ export function percent(part) {
 
 /** "1 job", "3 jobs". */
 export function count(number, one, many = `${one}s`) {
-  return `${number.toLocaleString()} ${number === 1 ? one : many}`;
+  return `${number} ${number === 1 ? one : many}`;
 }

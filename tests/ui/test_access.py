@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,26 @@ def test_the_narrowest_phone_scrolls_in_one_direction(page: Tab, site: Site, vie
     page.open(f"{site.url}/ui#/{view}")
     page.shows(VIEWS[view])
     assert page.value("document.documentElement.scrollWidth") <= NARROWEST
+
+
+@pytest.mark.parametrize("view", ["queues", "jobs", "map?by=queue", "time", "try?queue=research"])
+def test_the_longest_names_fit_on_the_narrowest_phone(page: Tab, site: Site, view: str) -> None:
+    site.whole["queues"] += deep_queues()
+    last = site.whole["queues"][-1]["name"]
+    site.whole["jobs"].append(samples.job("j" * 63, namespace="n" * 63, queue=last))
+    held = samples.holds(site.whole["jobs"][-1]["key"], last, 1, 1)
+    site.whole["nodes"].append(samples.node("x" * 253, held, path=["r" * 63]))
+    page.look(width=NARROWEST, height=568)
+    page.open(f"{site.url}/ui#/{view}")
+    page.wait("document.querySelector('h1')")
+    page.wait("document.readyState === 'complete'")
+    assert page.value("document.documentElement.scrollWidth") <= NARROWEST
+
+
+def deep_queues() -> list[dict[str, object]]:
+    """Ten queues one below the other, with the longest names that there are."""
+    names = ["root", *(f"{number}-{'q' * 251}" for number in range(10))]
+    return [samples.queue(name, parent=parent) for parent, name in pairwise(names)]
 
 
 def focused(page: Tab) -> str:

@@ -38,12 +38,15 @@ def call(chromium: Wire) -> Iterator[Any]:
         ("it.distance(160, 100)", "in 1 min"),
         ("it.amount('cpu', 2500)", "2.5"),
         ("it.amount('cpu', 123456)", "123"),
+        ("it.amount('cpu', 1)", "1m"),
+        ("it.amount('cpu', -1)", "-1m"),
         ("it.amount('memory', 1536 * 1024 * 1024)", "1.5Gi"),
         ("it.amount('nvidia.com/gpu', 8)", "8"),
         ("it.amounts({cpu: 1000, memory: 0, pods: 4})", "1 cpu"),
         ("it.amounts({})", "nothing"),
         ("it.percent(1.204)", "120 %"),
         ("it.count(1, 'job')", "1 job"),
+        ("it.count(12345, 'job')", "12345 jobs"),
     ],
 )
 def test_amounts_and_times_are_told_in_words(call: Any, code: str, text: str) -> None:

@@ -77,6 +77,43 @@ def test_signing_in_leads_to_the_view_of_the_link(page: Tab, site: Site) -> None
     assert page.value("sessionStorage.length") == 0
 
 
+@pytest.mark.parametrize("copied", ["Bearer secret", ' "secret" ', "sec\nret"])
+def test_a_token_may_be_pasted_as_it_was_copied(page: Tab, site: Site, copied: str) -> None:
+    site.token = "secret"
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("Bearer token")
+    sign_in(page, copied)
+    page.shows("5 jobs")
+
+
+def test_what_cannot_be_a_token_is_not_sent(page: Tab, site: Site) -> None:
+    """A header has no such characters, so the browser would send nothing at all."""
+    site.token = "secret"
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("Bearer token")
+    page.choose("Bearer token", "s…t")
+    page.click("Show")
+    page.shows("This token is not accepted", "characters that no token has")
+    sign_in(page, "secret")
+    page.shows("5 jobs")
+
+
+def test_a_browser_that_keeps_nothing_shows_the_page_too(page: Tab, site: Site) -> None:
+    refuse = "get() { throw new DOMException('blocked', 'SecurityError'); }"
+    for name in ("localStorage", "sessionStorage"):
+        page.send(
+            "Page.addScriptToEvaluateOnNewDocument",
+            source=f"Object.defineProperty(globalThis, '{name}', {{{refuse}}})",
+        )
+    site.token = "secret"
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("Bearer token")
+    sign_in(page, "secret")
+    page.shows("5 jobs")
+    page.click("Dark")
+    page.shows("Light")
+
+
 def test_an_expired_token_has_its_own_words_and_the_view_comes_back(page: Tab, site: Site) -> None:
     site.token = "first"
     page.open(f"{site.url}/ui#/queues/research")

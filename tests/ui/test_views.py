@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
+import pytest
+
 from tests.ui import samples
 from tests.ui.chromium import Tab
 from tests.ui.site import Site
@@ -39,6 +41,15 @@ def test_a_queue_that_only_others_below_it_use_has_their_sums(page: Tab, site: S
     label = page.value("document.querySelectorAll('svg.bar')[0].getAttribute('aria-label')")
     held = sum(each["held"]["cpu"] for each in below) // 1000
     assert label.startswith(f"cpu: holds {held}, asks for {asked}")
+
+
+def test_a_tenant_is_told_that_a_queue_above_has_nothing_of_its_own(page: Tab, site: Site) -> None:
+    """What other tenants' queues below it hold is not in a tenant's view."""
+    site.whole["viewer"] = {"user": "ann", "namespaces": ["team-a"]}
+    site.whole["queues"][0] |= {"held": {}, "asked": {}, "deserved": {}}
+    page.open(f"{site.url}/ui")
+    page.shows("nothing of its own")
+    assert "0 of 0 deserved" not in page.text("main")
 
 
 def test_the_resource_of_the_bars_is_part_of_the_address(page: Tab, site: Site) -> None:
@@ -181,6 +192,7 @@ def test_why_a_job_waits_is_asked_further_on_demand(page: Tab, site: Site) -> No
     page.shows("3 members needed, room for 1 now.", "1 with room for one now")
     page.click("Find a change that would let it run")
     page.shows("raise the limit of queue research to cpu 23")
+    page.shows("The answer of ")
     page.click("Who is ahead in the queue")
     page.shows("nothing is known of /line/default/train-3-uid")
 
@@ -235,6 +247,28 @@ def test_the_time_axis_has_what_happened_and_what_is_to_come(page: Tab, site: Si
     assert label == "Queue serving: 1 started, 1 evicted"
     page.choose("Past", "600")
     page.wait("!document.body.innerText.includes('by the rule of proportion')")
+
+
+def test_a_limit_between_the_steps_of_the_slider_is_written(page: Tab, site: Site) -> None:
+    """On a large cluster a step of the slider is more than some queues have."""
+    site.whole["cluster"]["allocatable"] = samples.amounts(160_000, 640_000)
+    site.answers["/simulate"] = {
+        "asked": [],
+        "displaced": [],
+        "others": [],
+        "given_up": [],
+        "warnings": [],
+    }
+    page.open(f"{site.url}/ui#/try?queue=research")
+    page.choose("Limit in cpu", "41.5")
+    page.shows("Limit: 41.5 cpu, now 40", "No group that waits, or loses pods")
+    assert site.asked[-1][1]["set"] == {"queue/research.capability.cpu": "41500m"}
+    page.choose("Resource", "memory")
+    page.choose("Limit in Gi of memory", "0.5")
+    page.shows("Limit: 512Mi memory, now 160Gi")
+    page.click("Ask")
+    page.wait("!document.querySelector('button.primary').disabled")
+    assert site.asked[-1][1]["set"] == {"queue/research.capability.memory": str(2**29)}
 
 
 def test_what_if_is_put_together_and_answered(page: Tab, site: Site) -> None:
@@ -320,6 +354,48 @@ def test_names_and_reasons_are_text_whatever_they_are(page: Tab, site: Site) -> 
         assert page.value("document.title") != "taken"
 
 
-def test_an_address_that_names_no_view_says_so(page: Tab, site: Site) -> None:
-    page.open(f"{site.url}/ui#/nowhere")
+@pytest.mark.parametrize("view", ["nowhere", "constructor", "toString", "queues2/a"])
+def test_an_address_that_names_no_view_says_so(page: Tab, site: Site, view: str) -> None:
+    page.open(f"{site.url}/ui#/{view}")
     page.shows("There is no such view")
+
+
+@pytest.mark.parametrize(
+    ("view", "text"),
+    [
+        ("jobs?group=constructor", "5 jobs, 2 of them wait"),
+        ("jobs?most=-1", "train-1"),
+        ("time?past=constructor", "30 min"),
+        ("map?by=constructor", "12 nodes"),
+    ],
+)
+def test_an_option_that_there_is_not_is_as_if_it_was_not_named(
+    page: Tab, site: Site, view: str, text: str
+) -> None:
+    page.open(f"{site.url}/ui#/{view}")
+    page.shows(text)
+    assert "Show more" not in page.text("main")
+    assert "research 4 jobs" not in page.text("main")
+    assert page.value("document.querySelectorAll('.shades').length") == 0
+
+
+def test_a_group_that_is_asked_about_is_named_as_its_job(page: Tab, site: Site) -> None:
+    uid = "60c81ddd-d73a-509d-b33f-172a6d5fdf85"
+    fate = {
+        "group": f"default/pasted-{uid}",
+        "queue": "research",
+        "outcome": "waits",
+        "before": "",
+        "places": [],
+        "text": "queue research: cpu asked 9, free 1 of 20",
+        "action": "",
+        "victims": [],
+        "eta": {"text": f"It starts in 7m, after the end of default/old-{uid}."},
+    }
+    nothing: dict[str, list[object]] = {"displaced": [], "others": [], "given_up": []}
+    site.answers["/simulate"] = {"asked": [fate], "warnings": [], **nothing}
+    page.open(f"{site.url}/ui#/try")
+    page.choose("YAML", "kind: Job")
+    page.click("Ask")
+    page.shows("default/pasted in queue research", "after the end of old.", "The answer of ")
+    assert uid not in page.text("main")

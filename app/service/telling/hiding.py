@@ -17,6 +17,8 @@ from app.model.reason import Refusal
 
 HIDDEN: Final = "another namespace"
 """Stands for the name of an object that the reader may not know."""
+HIDDEN_JOB: Final = f"a job of {HIDDEN}"
+"""Stands for the name of a job in a sentence that tells when jobs end."""
 
 _NAME: Final = re.compile(
     r"(?<![\w./%~-])"  # not inside of a longer name, such as a label's key
@@ -27,7 +29,7 @@ _NAME: Final = re.compile(
 _COUNT: Final = re.compile(r"[0-9]+/[0-9]+ nodes\b")
 
 
-def hidden(text: str, *, own: str, namespaces: Container[str]) -> str:
+def hidden(text: str, *, own: str, namespaces: Container[str], instead: str = HIDDEN) -> str:
     """The text without names of objects of ``namespaces`` other than ``own``."""
     if "/" not in text:
         return text
@@ -36,7 +38,7 @@ def hidden(text: str, *, own: str, namespaces: Container[str]) -> str:
         namespace = found[1]
         is_count = _COUNT.match(text, found.start()) is not None
         is_told = is_count or namespace == own or namespace not in namespaces
-        return found[0] if is_told else HIDDEN
+        return found[0] if is_told else instead
 
     return _NAME.sub(told, text)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.service.telling.hiding import hidden
+from app.service.telling.hiding import HIDDEN, HIDDEN_JOB, hidden
 from app.service.telling.view.rows import (
     FutureRow,
     JobRow,
@@ -175,7 +175,7 @@ class Audience:
             case JobRow():
                 return names.hide_in(row) if row.namespace in mine else None
             case FutureRow():
-                told = replace(row, text=names.hide(row.text))
+                told = replace(row, text=names.hide(row.text, instead=HIDDEN_JOB))
                 return told if row.job.partition("/")[0] in mine else None
             case NodeRow():
                 return without_others(row, mine)
@@ -212,11 +212,11 @@ class _Names:
     def of(cls, readers: Readers, known: Iterable[str]) -> "_Names":
         return cls(frozenset() if readers is None else frozenset(known) - readers)
 
-    def hide(self, text: str) -> str:
-        return hidden(text, own="", namespaces=self.others)
+    def hide(self, text: str, *, instead: str = HIDDEN) -> str:
+        return hidden(text, own="", namespaces=self.others, instead=instead)
 
     def hide_in(self, row: JobRow) -> JobRow:
-        eta = row.eta and replace(row.eta, text=self.hide(row.eta.text))
+        eta = row.eta and replace(row.eta, text=self.hide(row.eta.text, instead=HIDDEN_JOB))
         return replace(row, reason=self.hide(row.reason), eta=eta)
 
 
