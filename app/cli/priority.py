@@ -12,7 +12,7 @@ from app.cli.commands import Context, ExtenderUrl, Kubeconfig, Master, Namespace
 from app.cli.endings import Code, CommandFailed, failing_to
 from app.cli.gathering import SEARCHED, gather
 from app.cli.tables import fitted, table
-from app.wire.unstructured import Key, key_of
+from app.wire.unstructured import Key
 
 
 def priority(
@@ -34,11 +34,9 @@ def priority(
         where = Where(kubeconfig, master, context)
         key = Key(namespace_for(where, namespace), name)
         found = ask(where, lambda cluster: gather(cluster, SEARCHED, key, kind=""))
-        pod = next(iter(found.pods), None)
-        item = found.group or pod
-        if item is None:
+        about = found.planned_as
+        if about is None:
             raise CommandFailed(Code.NOT_FOUND, f"{key} has no PodGroup and no pod yet")
-        about = key_of(item)
         told = ask_extender(url, f"/line/{about.namespace}/{about.name}")
     typer.echo(page(told) if form == "table" else output.document(told, form), nl=False)
 

@@ -37,6 +37,8 @@ QUEUES, WAITING, NODES = "Queues", "Waiting", "Nodes"
 
 _WAIT: Final = frozenset({"", "Pending", "Inqueue"})
 """Phases of groups that wait: for their queue, or for places."""
+_LEAST_NAME: Final = 16
+"""Columns that names have at least."""
 _LEAST: Final = 24
 """So wide is a reason at least; where it would be narrower, another column is left out."""
 _SECTION_LINES: Final = 3
@@ -70,7 +72,10 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A table; the last of its columns takes what width the others leave."""
+    """A table; the last of its columns takes what width the others leave.
+
+    Names in the first column are cut where that is needed for the others.
+    """
 
     title: str
     about: str
@@ -298,13 +303,22 @@ def _widths(section: _Section, width: int) -> tuple[list[int], list[int]]:
     ]
     last = len(natural) - 1
     least = [min(each, _LEAST) if at == last else each for at, each in enumerate(natural)]
+    least[0] = min(natural[0], max(_LEAST_NAME, width // 3))
     kept = list(range(len(natural)))
     while _total(least[at] for at in kept) > width:
         dropped = max(kept, key=lambda at: section.columns[at].drop)
         if not section.columns[dropped].drop:
             break
         kept.remove(dropped)
-    return kept, [natural[at] for at in kept]
+    names = width - _total(least[at] for at in kept) + least[0]
+    return kept, [max(least[0], min(natural[0], names)), *(natural[at] for at in kept[1:])]
+
+
+def _cell(text: str, width: int) -> str:
+    """The text on exactly so many columns."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, width - 1) + "…"
 
 
 def _total(widths: Iterable[int]) -> int:
@@ -313,9 +327,7 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], width: int, *, style: str = "") -> Text:
-    padded = [
-        set_cell_size(printable(cell), each) for cell, each in zip(cells, widths, strict=True)
-    ]
+    padded = [_cell(printable(cell), each) for cell, each in zip(cells, widths, strict=True)]
     drawn = line(APART.join(padded).rstrip(), width, style=style)
     for begin, end, colour in queue_shares.bars(drawn.plain):
         drawn.stylize(colour, begin, end)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.cli.stand import Stand, answering, group
+from tests.cli.test_explain_causes import forbid, waiting
 
 
 def in_line(name: str, rank: str, created: str) -> dict[str, Any]:
@@ -36,6 +39,17 @@ def test_it_shows_those_ahead_and_the_column_that_decided(stand: Stand) -> None:
         "default/high   -9         9",
         "default/g      0          5",
     ]
+
+
+def test_a_group_that_the_user_may_not_see_is_asked_about(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = waiting(stand)
+    forbid(monkeypatch, "podgroups")
+    with answering(json.dumps(FOUND).encode()) as (url, asked):
+        text = stand.printed("priority", "a", "--extender-url", url)
+    assert asked == [f"/line/default/a-{made['metadata']['uid']}"]
+    assert text.startswith("default/g is number 2 of 3 groups")
 
 
 def test_a_name_that_is_none_says_so(stand: Stand) -> None:

@@ -100,6 +100,19 @@ def test_columns_are_left_out_where_it_is_narrow_and_the_reason_is_cut_last() ->
     assert "default/gang-0  cpu asked…" in lines(view(), width=26)
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_long_name_is_cut_before_the_numbers_beside_it(width: int) -> None:
+    named = queue_shares.shares([queue("q" * 200)], {"cpu": 8000})
+    long = replace(view(), shares=named, groups=[waiting("g" * 60)])
+    told = lines(long, width=width)
+    [share] = [row for row in told if row.startswith("qqq")]
+    [gang] = [row for row in told if row.startswith("default/ggg")]
+    assert "…  " in share
+    assert "[..........]   0%" in share
+    assert "…  " in gang
+    assert "cpu asked" in gang
+
+
 def test_when_a_gang_starts_has_a_column_where_that_is_told() -> None:
     told = replace(view(groups=2), start_times={"default/gang-0": "4m-9m"})
     _, rows, _ = plain(told, now=NOW).split("\n\n")
