@@ -79,13 +79,42 @@ def test_processes_that_are_all_gone_are_an_alert(play: Any) -> None:
 
 
 def test_a_queue_is_below_its_share_only_while_it_has_groups_that_wait(play: Any) -> None:
-    def queue(share: float, waiting: int) -> dict[str, str]:
-        return {
-            'volcano_queue_share{queue_name="a"}': f"{share}x60",
-            'volcano_queue_pod_group_inqueue_count{queue_name="a"}': "0x60",
-            'volcano_queue_pod_group_pending_count{queue_name="a"}': f"{waiting}x60",
-        }
+    deserves = {'volcano_queue_deserved_milli_cpu{queue_name="a"}': "4000x60"}
+    devices = 'volcano_queue_deserved_scalar_resources{queue_name="a",resource="nvidia.com/gpu"}'
+    assert play("PumiceQueueBelowItsShare", 45, queue(0.2, 1) | deserves)
+    assert play("PumiceQueueBelowItsShare", 45, queue(0.2, 1) | {devices: "4000x60"})
+    assert not play("PumiceQueueBelowItsShare", 45, queue(0.2, 0) | deserves)
+    assert not play("PumiceQueueBelowItsShare", 45, queue(0.9, 1) | deserves)
 
-    assert play("PumiceQueueBelowItsShare", 45, queue(0.2, 1))
-    assert not play("PumiceQueueBelowItsShare", 45, queue(0.2, 0))
-    assert not play("PumiceQueueBelowItsShare", 45, queue(0.9, 1))
+
+def test_a_queue_that_deserves_nothing_is_not_below_its_share(play: Any) -> None:
+    nothing = {'volcano_queue_deserved_milli_cpu{queue_name="a"}': "0x60"}
+    assert not play("PumiceQueueBelowItsShare", 45, queue(0.0, 1) | nothing)
+
+
+@pytest.mark.parametrize(
+    ("cause", "cpu", "fires"),
+    [
+        ("NotEnoughResources", 0.4, True),
+        ("NotEnoughResources", 0.1, False),
+        ("QueueQuota", 1, False),
+    ],
+)
+def test_idle_room_is_an_alert_where_nothing_is_scarce_and_no_limit_keeps_gangs_waiting(
+    play: Any, cause: str, cpu: float, fires: bool
+) -> None:
+    def idle(resource: str, share: float) -> dict[str, str]:
+        labels = f'resource="{resource}",cause="{cause}"'
+        return {f"pumice_cluster_idle_while_waiting{{{labels}}}": f"{share}x60"}
+
+    told = idle("cpu", cpu) | idle("memory", 0.9)
+    assert play("PumiceIdleWhileGangsWait", 30, told) is fires
+
+
+def queue(share: float, waiting: int) -> dict[str, str]:
+    """What a queue holds of what it deserves, and how many groups wait in it."""
+    return {
+        'volcano_queue_share{queue_name="a"}': f"{share}x60",
+        'volcano_queue_pod_group_inqueue_count{queue_name="a"}': "0x60",
+        'volcano_queue_pod_group_pending_count{queue_name="a"}': f"{waiting}x60",
+    }
