@@ -4,6 +4,8 @@ When there is no room for another one, some end on which no call is awaited. Whe
 quarter of all have asked nothing yet, they are the oldest of these; else they are those that have
 been idle longest. Several end at once, as looking for them takes time that Filter calls wait for.
 Where all wait for answers, the new connection ends.
+
+Where unfinished calls take too much memory together, the connection ends whose call began first.
 """
 
 import asyncio
@@ -13,9 +15,13 @@ from heapq import nsmallest
 from typing import Final
 
 from app.front.connection import Client, Extender, GiveAway
+from app.kit.holdings import Holdings
 
 MOST: Final = 10_000
 """Each member of a gang holds one until the last has come to Bind."""
+
+BODIES: Final = 2**26
+"""Bytes of unfinished calls that are kept in all; those of kube-scheduler come in one moment."""
 
 ENDED_AT_ONCE: Final = 64
 
@@ -40,12 +46,15 @@ class Clients:
         self._extender = extender
         self._give_away = give_away
         self._connected: set[Client] = set()
+        self._unfinished: Holdings[Client] = Holdings(most=BODIES)
         self._nobody = asyncio.Event()
         self._nobody.set()
 
     def connect(self) -> Client:
         """One more."""
-        client = Client(self._extender, give_away=self._give_away, over=self._over)
+        client = Client(
+            self._extender, give_away=self._give_away, holds=self._holds, over=self._over
+        )
         if not self._make_room():
             client.end()
         self._connected.add(client)
@@ -66,8 +75,16 @@ class Clients:
             self._connected.discard(each)
         return bool(ended)
 
+    def _holds(self, client: Client, size: int) -> None:
+        self._unfinished.hold(client, size)
+        while self._unfinished.is_too_much:
+            late = next((each for each in self._unfinished if each.can_end), client)
+            self._unfinished.hold(late, 0)
+            late.end_now()
+
     def _over(self, client: Client) -> None:
         self._connected.discard(client)
+        self._unfinished.hold(client, 0)
         if not self._connected:
             self._nobody.set()
 

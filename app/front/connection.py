@@ -50,13 +50,23 @@ class Extender(Protocol):
 
 
 class Client(asyncio.Protocol):
-    """What a client sends, and gets; ``over`` is told when it is gone."""
+    """What a client sends, and gets.
+
+    ``holds`` is told how many bytes of an unfinished call there are, ``over`` when the client is
+    gone.
+    """
 
     def __init__(
-        self, extender: Extender, *, give_away: GiveAway, over: Callable[["Client"], None]
+        self,
+        extender: Extender,
+        *,
+        give_away: GiveAway,
+        holds: Callable[["Client", int], None],
+        over: Callable[["Client"], None],
     ) -> None:
         self._extender = extender
         self._give_away = give_away
+        self._holds = holds
         self._over = over
         self._requests = Requests()
         self._call = 0
@@ -129,11 +139,14 @@ class Client(asyncio.Protocol):
             case Seen.PART:
                 if self._part is None:
                     self._part = self._last
+                self._holds(self, self._requests.size)
             case Seen.WHOLE:
                 self._part = None
                 self.has_asked = True
+                self._holds(self, 0)
                 self._serve()
             case Seen.OTHER:
+                self._holds(self, self._requests.size)
                 self._leave()
 
     def _serve(self) -> None:

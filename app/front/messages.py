@@ -49,6 +49,11 @@ class Requests:
         self._size = 0
 
     @property
+    def size(self) -> int:
+        """How many bytes of the call there are."""
+        return self._size
+
+    @property
     def raw(self) -> bytes:
         """All bytes of the call."""
         return b"".join(self._parts)

@@ -53,6 +53,19 @@ async def is_served(front: Served) -> bool:
     return told == (OK, ANSWER)
 
 
+async def test_unfinished_calls_keep_the_memory_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "BODIES", 200_000)
+    begun = call("/v1/filter", b" " * 100_000)[:-1]
+    async with served() as front:
+        idle = [await front.connect(begun) for _ in range(4)]
+        await asyncio.sleep(0.05)
+        assert [reader.at_eof() for reader, _ in idle] == [True, True, True, False]
+        assert await is_served(front)
+        for _, writer in idle:
+            writer.close()
+        await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize("begun", [b"", OURS[:10], OURS], ids=["nothing", "part", "an answer"])
 async def test_a_front_that_is_full_of_idle_clients_serves_others(begun: bytes) -> None:
     async with served() as front:

@@ -48,6 +48,8 @@ class Extender:
         self.entrance, self.doors = doors.pair()
         self.refusals = 0
         """How often it takes no connection right now."""
+        self.held: dict[Client, int] = {}
+        """Bytes of their unfinished calls."""
         self.over: list[Client] = []
         self._number = 0
 
@@ -80,7 +82,9 @@ class Extender:
 
     def client(self) -> Client:
         """Whose connection is not there yet."""
-        return Client(self, give_away=self.give_away, over=self.over.append)
+        return Client(
+            self, give_away=self.give_away, holds=self.held.__setitem__, over=self.over.append
+        )
 
     @asynccontextmanager
     async def connected(

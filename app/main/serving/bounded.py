@@ -1,19 +1,28 @@
-"""What one connection of a port may take of the process: bytes of a head, headers, and time.
+"""What the connections of a port may take of the process: bytes, headers, requests, and time.
 
-A body has its limit where it is read. All else of a request is counted here: what has come since
-the last piece of a body, so that chunks and trailers are within the limit too. An Upgrade is not
-offered: such a request is answered as if it did not ask for one.
+A body has its limit where it is read. All bodies that are under way at one port have one too: the
+connection ends whose unfinished body began first, which is one that comes slowly. All else of a
+request is counted here: what has come since the last piece of a body, so that chunks and trailers
+are within the limit too. An Upgrade is not offered: such a request is answered as if it did not ask
+for one.
 """
 
 from http import HTTPStatus
 from typing import Any, Final
 
+from app.kit.holdings import Holdings
 from app.main.serving.one_write import OneWrite
 
 HEAD: Final = 2**16
 """Bytes that may come without being part of a body."""
 
 HEADERS: Final = 128
+
+BODIES: Final = 2**28
+"""Bytes of all bodies of one port that are not answered; a large Filter call has 20 MiB."""
+
+PIPELINED: Final = 16
+"""Requests that may wait on a connection for the answer of one before; clients in Go send none."""
 
 REQUEST_S: Final = 30.0
 """From the first byte of a request to its last."""
@@ -41,8 +50,11 @@ class _Refused(Exception):
 class Bounded(OneWrite):
     """A connection that keeps within those limits; its server asks the rest of this class."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
+    def __init__(self, *args: Any, bodies: "Holdings[Bounded] | None" = None, **more: Any) -> None:
         super().__init__(*args, **more)
+        self._bodies: Holdings[Bounded] = Holdings(most=BODIES) if bodies is None else bodies
+        """Those of all connections of the port."""
+        self._held = 0
         self.since = self.loop.time()
         """When the connection was opened, or when its last request was over."""
         self.has_asked = False
@@ -81,6 +93,7 @@ class Bounded(OneWrite):
     def end(self) -> None:
         """End the connection, whatever has come or is to be sent; it does not count from now on."""
         self.connections.discard(self)
+        self._let_go()
         self.transport.abort()
 
     # --- called by the transport -----------------------------------------------------------------
@@ -93,6 +106,11 @@ class Bounded(OneWrite):
         if self._between > HEAD and not self.transport.is_closing():
             self._status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             self.send_400_response(self._status.phrase)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._let_go()
+        super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """The client takes no more for now."""
@@ -112,6 +130,8 @@ class Bounded(OneWrite):
     def on_message_begin(self) -> None:
         """A request begins."""
         self._opened = self.loop.time()
+        if len(self.pipeline) >= PIPELINED:
+            self._refuse(HTTPStatus.TOO_MANY_REQUESTS)
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -131,6 +151,8 @@ class Bounded(OneWrite):
         """A piece of the request's body."""
         self._moved = True
         super().on_body(body)
+        if not (self.cycle.response_complete or self.transport.is_closing()):
+            self._hold(self._held + len(body))
 
     def on_message_complete(self) -> None:
         """The request is whole."""
@@ -142,6 +164,21 @@ class Bounded(OneWrite):
         """The request is answered."""
         self.since = self.loop.time()
         super().on_response_complete()
+        if self.cycle.response_complete:
+            self._let_go()
+
+    # --- what bodies take ------------------------------------------------------------------------
+
+    def _hold(self, size: int) -> None:
+        """The bodies on this connection have that many bytes; others may end for them."""
+        self._held = size
+        self._bodies.hold(self, size)
+        while self._bodies.is_too_much:
+            next((each for each in self._bodies if not each.is_waited_for), self).end()
+
+    def _let_go(self) -> None:
+        self._held = 0
+        self._bodies.hold(self, 0)
 
     # --- what the class above says ---------------------------------------------------------------
 

@@ -16,9 +16,10 @@ from typing import Any, Final, cast
 import uvicorn
 from starlette.types import ASGIApp
 
+from app.kit.holdings import Holdings
 from app.main.serving import descriptors
 from app.main.serving.accepting import Acceptor, Connections
-from app.main.serving.bounded import Bounded
+from app.main.serving.bounded import BODIES, Bounded
 from app.main.start_error import StartError
 
 KEEP_ALIVE_S = 120
@@ -76,6 +77,7 @@ class Server(uvicorn.Server):
         established = cast("Collection[Bounded]", self.server_state.connections)
         self._connections = Connections(established, most=descriptors.connections(most))
         self._acceptors: list[Acceptor] = []
+        self._bodies: Holdings[Bounded] = Holdings(most=BODIES)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept."""
@@ -114,7 +116,7 @@ class Server(uvicorn.Server):
         if not self._connections.make_room():
             connection.close()
             return
-        made = protocol(self.config, self.server_state, app_state={})
+        made = protocol(self.config, self.server_state, app_state={}, bodies=self._bodies)
         self._connections.arrive(connection, made, context)
 
     @contextmanager
