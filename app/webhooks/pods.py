@@ -1,10 +1,11 @@
 """Pods of ours: disruption budgets, gates and resource groups (volcano.md §6.5)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from app.model.disruption import BUDGETS
 from app.model.numa import NUMA_POLICY, NumaPolicy
+from app.model.pod import GROUP_ANNOTATION as POD_GROUP
 from app.model.pod import QUEUE_ANNOTATION, QUEUE_GATE
 from app.webhooks.eviction_annotations import budget_problem, lint_eviction
 from app.webhooks.gate import gated
@@ -21,7 +22,10 @@ from app.webhooks.world import Request, World
 from app.wire.findings import Findings, listed
 from app.wire.objects.numatopologies import numa_policy
 from app.wire.reading import mapping, mappings, sequence, text
-from app.wire.unstructured import Object, annotations
+from app.wire.unstructured import Object, annotations, labels
+
+_UNREAD_POD_GROUP: Final = "scheduling.volcano.sh/group-name"
+"""A key that some operators write, and that Volcano does not read either."""
 
 
 def change_pod(request: Request, world: World) -> Object:
@@ -64,6 +68,7 @@ def check_pod(request: Request, world: World) -> Findings:
 def _check_new(request: Request, spec: Mapping[str, Any], world: World, findings: Findings) -> None:
     given = annotations(request.item)
     _check_budget(given, findings)
+    _lint_group(request.item, findings)
     lint_eviction(given, "metadata.annotations", findings)
     _lint_numa(given, spec, findings)
     asked = pod_requests(spec)
@@ -71,6 +76,20 @@ def _check_new(request: Request, spec: Mapping[str, Any], world: World, findings
     lint_size(asked, "spec", world.facts, findings)
     path = f"metadata.annotations[{QUEUE_ANNOTATION}]"
     lint_queue_name(text(given.get(QUEUE_ANNOTATION)), path, world.facts, findings)
+
+
+def _lint_group(pod: Object, findings: Findings) -> None:
+    """Warn of a name of a PodGroup in a place where no scheduler reads it."""
+    if annotations(pod).get(POD_GROUP):
+        return
+    for part, read in (("labels", labels), ("annotations", annotations)):
+        for key in (POD_GROUP, _UNREAD_POD_GROUP):
+            if name := text(read(pod).get(key)):
+                findings.warn(
+                    f"metadata.{part}[{key}]",
+                    f'the pod is no member of PodGroup "{name}" by that: '
+                    f"name it in the annotation {POD_GROUP}",
+                )
 
 
 def _lint_numa(given: Mapping[str, Any], pod: Mapping[str, Any], findings: Findings) -> None:

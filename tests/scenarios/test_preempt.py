@@ -15,7 +15,7 @@ from app.cli.certificates import check
 from tests.clusters import workloads
 from tests.clusters.client import Object
 from tests.clusters.place import Place
-from tests.clusters.resources import PODS
+from tests.clusters.resources import DISRUPTION_BUDGETS, PODS
 from tests.scenarios.confs import evicting
 
 FOREIGN_GATE = {"schedulingGates": [{"name": "example.com/not-yet"}]}
@@ -144,6 +144,32 @@ def test_a_job_that_eviction_does_not_make_room_for_evicts_no_pod(
     assert not place.bound("high")
     assert len(place.bound("low")) == 1
     assert len(place.bound("other")) == 2
+
+
+def test_a_disruption_budget_keeps_its_pods_though_no_plugin_asks_for_it(
+    place: Place, ranks: Ranks
+) -> None:
+    """The API server would answer evictions with 429: none is asked for, and the job says so."""
+    place.add_nodes(2, cpu="2")
+    place.add_gang("low", 4, minimum=1, rank=ranks.low)
+    place.wait_bound("low", 4)
+    selector = {"matchLabels": {"group": "low"}}
+    budget = workloads.item(
+        DISRUPTION_BUDGETS, "low", spec={"minAvailable": 4, "selector": selector}
+    )
+    place.api.create(budget, resource=DISRUPTION_BUDGETS, namespace=place.name)
+
+    def is_counted(found: Object) -> bool:
+        return bool(found.get("status", {}).get("expectedPods"))
+
+    place.api.until_one(DISRUPTION_BUDGETS, "low", is_counted, namespace=place.name)
+    place.add_gang("high", 2, rank=ranks.high)
+    place.wait_summary("high", "preempt: 4 candidates: 4 protected by a PodDisruptionBudget")
+    assert len(place.bound("low")) == 4
+
+    place.api.delete(DISRUPTION_BUDGETS, "low", namespace=place.name)
+    place.wait_bound("high", 2)
+    assert len(place.bound("low")) == 2
 
 
 def test_the_highest_of_three_jobs_has_all_in_the_end(place: Place, ranks: Ranks) -> None:

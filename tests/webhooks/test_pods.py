@@ -54,6 +54,12 @@ def managed(**spec: Any) -> Object:
     return given
 
 
+def in_group_by_label(key: str, **fields: Any) -> Object:
+    given = pod(**fields)
+    given["metadata"]["labels"] = {key: "train"}
+    return given
+
+
 def test_a_group_by_namespace_sets_what_it_says() -> None:
     spec = changed(managed())
     assert spec["schedulerName"] == "default-scheduler"
@@ -199,14 +205,31 @@ def test_pods_of_other_schedulers_are_not_looked_at() -> None:
             pod(annotations={"scheduling.volcano.sh/queue-name": "nowhere"}),
             "metadata.annotations[scheduling.volcano.sh/queue-name]: there is no queue nowhere",
         ),
+        (
+            pod(annotations={"scheduling.volcano.sh/group-name": "train"}),
+            "metadata.annotations[scheduling.volcano.sh/group-name]: the pod is no member of "
+            'PodGroup "train" by that: name it in the annotation scheduling.k8s.io/group-name',
+        ),
+        (
+            in_group_by_label("scheduling.k8s.io/group-name"),
+            "metadata.labels[scheduling.k8s.io/group-name]: the pod is no member of "
+            'PodGroup "train" by that: name it in the annotation scheduling.k8s.io/group-name',
+        ),
     ],
-    ids=["one resource", "together", "a resource nobody has", "a queue"],
+    ids=["one resource", "together", "a resource nobody has", "a queue", "a key", "a label"],
 )
 def test_a_warning_is_given(given: Object, warning: str) -> None:
     cluster = facts(nodes=(node("a", cpu=8, memory="1Gi"), node("b", cpu=4, memory="4Gi")))
     verdict = ask("/pods/validate", given, cluster=cluster)
     assert verdict.allowed
     assert verdict.warnings == (warning,)
+
+
+def test_a_pod_that_names_its_group_where_it_is_read_may_name_it_elsewhere_too() -> None:
+    given = in_group_by_label(
+        "scheduling.volcano.sh/group-name", annotations={"scheduling.k8s.io/group-name": "train"}
+    )
+    assert ask("/pods/validate", given).warnings == ()
 
 
 def test_without_nodes_nobody_knows_what_is_too_large() -> None:
