@@ -123,9 +123,11 @@ def desired_status(
     ``loan`` says what the gang holds beyond the share of its queue; empty: nothing. ``domain`` is
     where all its members are, of a gang that asks for one.
     """
-    counts = gang.counts
+    counts, phase = gang.counts, next_phase(gang)
+    if phase is GroupPhase.COMPLETED:
+        refusal = None  # of the time before the last of its members ended
     return GroupStatus(
-        phase=next_phase(gang),
+        phase=phase,
         running=counts.running,
         succeeded=counts.succeeded,
         failed=counts.failed,

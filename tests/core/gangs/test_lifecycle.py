@@ -415,3 +415,19 @@ def test_groups_that_do_not_run_wait(phase: GroupPhase) -> None:
 def test_the_key_of_a_stored_group_is_that_of_its_gang() -> None:
     gang = group()
     assert stored(gang).key == gang.key == group_key("default", "g")
+
+
+def test_a_group_whose_members_have_failed_is_not_told_that_it_lacks_some() -> None:
+    """They fail one after the other: what was said of the others stays for no moment longer."""
+    gang = group(RUNNING, failed=3)
+    before = (
+        Condition(
+            "Reserved", "False", "NotEnoughTasks", "group default/g: pods asked 3, present 2"
+        ),
+        Condition("Unschedulable", "True", "NotEnoughTasks", "valid: 2, min: 3"),
+    )
+    wanted = status(gang, *before, refusal=TOO_FEW)
+    assert wanted.phase is COMPLETED
+    found = said(wanted)
+    assert found.keys() == {"Scheduled", "Unschedulable"}
+    assert (found["Scheduled"][0], found["Unschedulable"][0]) == ("True", "False")
