@@ -79,5 +79,5 @@ PIECES: tuple[Piece, ...] = (
     *faults("waiting", "tests/e2e/test_waiting.py", rounds=20),
     *faults("many-jobs", "tests/controllers/job/test_many_on_the_real_one.py", rounds=20),
     *faults("flows", "tests/controllers/jobflow/test_on_the_real_one.py", rounds=10, shares=2),
-    *faults("evictions", "tests/scenarios/jobs/test_job_evictions.py", rounds=20, shares=4),
+    *faults("evictions", "tests/scenarios/jobs/test_job_evictions.py", rounds=10, shares=4),
 )
