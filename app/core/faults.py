@@ -34,7 +34,7 @@ class Fault(Exception):
     @property
     def place(self) -> str:
         """``KeyError in app.core.plugins.priority:33``, without what the error says of objects."""
-        return _place(self.__cause__ or self)
+        return place_of(self.__cause__ or self)
 
 
 class PlanningFault(Fault):
@@ -153,9 +153,10 @@ class Planned:
         return replace(self.plan, refused={**self.plan.refused, **failed}) if failed else self.plan
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
+    """Where in the code an error is, without what it says of objects."""
     if isinstance(error, PlanningFault | PluginFault) and error.__cause__ is not None:
-        return _place(error.__cause__)
+        return place_of(error.__cause__)
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next

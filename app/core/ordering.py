@@ -1,6 +1,7 @@
 """Where a group stands in the line of its queue, and the columns that order it: for people."""
 
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,14 +82,16 @@ def line_positions(
 ) -> Generator[None, None, dict[GroupKey, tuple[int, int]]]:
     """For every group that waits: the how-manieth (1: the first) of how many of its queue it is.
 
-    It is worked out in steps, between which other work may be done.
+    It is worked out in steps, between which other work may be done. A group that a plugin fails at
+    has no place: planning leaves it out too.
     """
     ledger = Ledger(snapshot)
     begun.count_on(ledger)
     opened = open_policies(policies, ledger, now=now, explain=False)
     lines: dict[QueueName, list[tuple[Any, GroupKey]]] = {}
     for number, gang in enumerate(snapshot.pending):
-        lines.setdefault(gang.queue, []).append((opened.gang_key(gang), gang.key))
+        with suppress(Exception):
+            lines.setdefault(gang.queue, []).append((opened.gang_key(gang), gang.key))
         if number % _STEP == 0:
             yield
     found: dict[GroupKey, tuple[int, int]] = {}

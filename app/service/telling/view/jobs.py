@@ -14,6 +14,7 @@ from app.core.texts import describe
 from app.model.amounts import PODS, Amounts
 from app.model.ids import GroupKey
 from app.model.plan import Collected
+from app.model.reason import Cause
 from app.model.workload import GroupPhase
 from app.service.cycle.begun_eviction import BegunEviction
 from app.service.telling.reasons import Reasons
@@ -81,6 +82,40 @@ def job_row(cache: ClusterCache, reasons: Reasons, group: Group, around: Around)
         evicting=0 if begun is None else len(cache.pipelined.going(begun.name)),
         trouble=trouble_of(group),
         eta=around.estimate(key) if refusal is not None else None,
+    )
+
+
+def faulty_row(group: Group, place: str) -> JobRow:
+    """The row of one group of which no row can be made, by an error at that ``place`` in the code.
+
+    It tells what needs no working out.
+    """
+    count = len(group.members)
+    return JobRow(
+        key=group.key,
+        namespace=group.namespace,
+        group="" if group.solo else group.key.partition("/")[2],
+        name=group.key.partition("/")[2],
+        kind="",
+        owner="",
+        queue=group.queue,
+        phase=group.phase.value or "Pending",
+        stage=Stage.SUBMITTED,
+        members=MembersOf(0, count, count, *[0] * 8),
+        priority=0,
+        created=0.0,
+        started=None,
+        held={},
+        asked={},
+        waits=True,
+        cause=Cause.PLANNING_FAILED.value,
+        reason=f"its row cannot be made ({place}); the log of the extender has the error",
+        outlook="",
+        place=None,
+        held_at_barrier=0,
+        evicting=0,
+        trouble="",
+        eta=None,
     )
 
 

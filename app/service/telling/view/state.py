@@ -4,6 +4,7 @@ It follows the cache and the planning cycles from its first look on until it is 
 what has changed since the last one, and gives the event loop a turn every so many rows.
 """
 
+import logging
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,6 +12,7 @@ from typing import Final
 
 from app.cache.cluster import ClusterCache
 from app.cache.gangs.groups import Group
+from app.core.faults import place_of
 from app.core.figures import queue_figures
 from app.core.ordering import line_positions
 from app.model.ids import GroupKey
@@ -22,7 +24,7 @@ from app.service.cycle.parts import PlanningParts
 from app.service.ports import Clock
 from app.service.telling.reasons import Reasons
 from app.service.telling.view.expected import ExpectedStarts
-from app.service.telling.view.jobs import Around, future_rows, job_row
+from app.service.telling.view.jobs import Around, faulty_row, future_rows, job_row
 from app.service.telling.view.nodes import NodeFacts, NodeRows
 from app.service.telling.view.rows import (
     ClusterTotals,
@@ -35,6 +37,8 @@ from app.service.telling.view.rows import (
     Section,
 )
 from app.service.telling.view.totals import Shapes, cluster_totals, queue_rows, shown_resources
+
+log = logging.getLogger(__name__)
 
 _SLICE: Final = 16
 """Jobs that are looked at from one turn of the event loop to the next."""
@@ -96,6 +100,8 @@ class State:
             reasons=sources.reasons,
             clock=sources.clock,
         )
+        self._faults: set[str] = set()
+        """Places in the code whose errors the log has."""
         self.rows: dict[Section, Mapping[str, Row]] = {section: {} for section in Section}
         self.head: Head | None = None
         """None before the first look."""
@@ -174,14 +180,27 @@ class State:
         jobs.refusals, jobs.expected = refusals, expected
         for number, key in enumerate(dirty):
             group = sources.cache.groups.get(key)
-            jobs.shapes.follow(key, group)
             if group is None:
+                jobs.shapes.follow(key, None)
                 jobs.rows.pop(key, None)
             else:
-                jobs.rows[key] = job_row(sources.cache, sources.reasons, group, around)
+                jobs.rows[key] = self._job_row(group, around)
             if number % _SLICE == 0:
                 yield
         return dirty
+
+    def _job_row(self, group: Group, around: Around) -> JobRow:
+        """The row of one group; an error in it, which no code expects, is that group's alone."""
+        sources = self._sources
+        try:
+            self._jobs.shapes.follow(group.key, group)
+            return job_row(sources.cache, sources.reasons, group, around)
+        except Exception as error:
+            place = place_of(error)
+            if place not in self._faults:
+                self._faults.add(place)
+                log.exception("the row of a group cannot be made", extra={"group": group.key})
+            return faulty_row(group, place)
 
     def _again(self) -> set[GroupKey]:
         """The next jobs whose row depends on the time."""
