@@ -5,10 +5,10 @@ a pattern matches is worked out once and then kept up to date: when one of 5,000
 held against the patterns there are, and nothing else is.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from app.kit.patterns import Matches, matcher
 from app.model.shape import Operator, Requirement
 from app.model.topology import HyperNodeMember
 
@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 
 @dataclass(slots=True)
 class _Pattern:
-    search: Callable[[str], object]
+    matches: Matches
     names: set[str]
 
 
@@ -39,7 +39,7 @@ class Names:
             return False
         if before is None:
             for pattern in self._patterns.values():
-                if pattern.search(name):
+                if pattern.matches(name):
                     pattern.names.add(name)
         else:
             self._unlabel(name, before)
@@ -71,8 +71,8 @@ class Names:
     def _matching(self, text: str) -> Set[str]:
         """Matches anywhere in the name, as Go's regular expressions do."""
         if text not in self._patterns:
-            search = re.compile(text).search
-            self._patterns[text] = _Pattern(search, set(filter(search, self._labels)))
+            matches = matcher(text)
+            self._patterns[text] = _Pattern(matches, set(filter(matches, self._labels)))
         return self._patterns[text].names
 
     def _with_labels(self, requirements: Sequence[Requirement]) -> Set[str]:
