@@ -2,31 +2,47 @@
 
 Before and after an event loop the first signal is a KeyboardInterrupt; inside one it cancels the
 task that asked for it, so that every context manager on the way out still runs. Processes that
-drain are told by an event instead (:func:`stop_asked`).
+drain are told by an event instead (:func:`stop_asked`). Volcano dumps its state at SIGUSR1 and
+SIGUSR2, so these end no process.
 """
 
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import FrameType
 
+log = logging.getLogger(__name__)
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_OF_DUMPS = (signal.SIGUSR1, signal.SIGUSR2)
 _AGAIN_S = 0.01
 """Until an interrupt that Python has dropped is raised once more."""
 
 
 @contextmanager
 def stop_asked() -> Iterator[asyncio.Event]:
-    """Set by the first signal, for a process that drains; in a running loop."""
+    """Set by the first signal, for a process that drains; in a running loop.
+
+    SIGHUP is one too, unless it is ignored, as it is for a program that ``nohup`` starts.
+    """
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+    for number in _OF_DUMPS:
+        loop.add_signal_handler(number, _tell_where_it_is_told)
+    hangs_up = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    if hangs_up:
+        loop.add_signal_handler(signal.SIGHUP, stopping.set)
     for number in _SIGNALS:
         loop.add_signal_handler(number, stopping.set)
     try:
         yield stopping
     finally:
         _ignore_from_now_on(loop)
+        for number in (*_OF_DUMPS, *((signal.SIGHUP,) if hangs_up else ())):
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
@@ -83,6 +99,10 @@ async def until_signal() -> AsyncIterator[None]:
         task.uncancel()
     finally:
         _ignore_from_now_on(loop)
+
+
+def _tell_where_it_is_told() -> None:
+    log.warning("nothing is dumped at a signal: the extender tells its state at /debug")
 
 
 def _ignore_from_now_on(loop: asyncio.AbstractEventLoop) -> None:

@@ -70,16 +70,51 @@ raise SystemExit(3)
 """
 
 
+_GOES_ON = """
+import asyncio, signal, sys
+import uvloop
+from app.main.signals import stop_asked
+
+async def go_on():
+    with stop_asked() as stopping:
+        signal.raise_signal(getattr(signal, sys.argv[1]))
+        await asyncio.sleep(0.1)
+        assert not stopping.is_set()
+
+with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    runner.run(go_on())
+raise SystemExit(3)
+"""
+
+_WITHOUT_TERMINAL = f"""
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sys.argv.append("SIGHUP")
+{_GOES_ON}
+"""
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_an_interrupt_that_was_dropped_comes_again(name: str) -> None:
     done = _run(_IN_A_CALLBACK, name)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_process_that_has_drained_ends_as_it_would_however_often_it_is_asked(name: str) -> None:
     done = _run(_DRAINED, name)
     assert (done.returncode, done.stderr) == (3, "")
+
+
+@pytest.mark.parametrize("name", ["SIGUSR1", "SIGUSR2"])
+def test_a_signal_at_which_volcano_dumps_its_state_ends_nothing(name: str) -> None:
+    done = _run(_GOES_ON, name)
+    assert done.returncode == 3
+    assert "nothing is dumped at a signal" in done.stderr
+
+
+def test_a_hangup_that_is_ignored_stays_so() -> None:
+    assert _run(_WITHOUT_TERMINAL).returncode == 3
 
 
 def test_it_does_not_come_to_a_program_that_is_over_by_then() -> None:
