@@ -68,7 +68,7 @@ $(SYNCED): uv.lock pyproject.toml | $(UV)
 	@echo 'environment: installing the locked packages into .venv'
 	@python=$$($(if $(filter file,$(origin PYTHON)),$(CHOSEN),$(GIVEN))) && \
 		env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
-		$(UV) sync --frozen --extra sandbox --quiet --compile-bytecode --python "$$python"
+		$(UV) sync --frozen --quiet --compile-bytecode --python "$$python"
 	@touch $@
 
 # Control plane ----------------------------------------------------------------------------------

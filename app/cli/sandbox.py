@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import tempfile
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -157,7 +156,6 @@ def sandbox(  # noqa: PLR0917 - one parameter per flag, all given by name
         _refuse(f"--numa {numa}: a node has only {cpu} cpus (--cpu)")
     if form == "b" and control_plane == "embedded":
         _refuse("--form b needs --control-plane real")
-    _require_packages()
     from app.main import sandbox as embedded
     from app.main import stock_sandbox as stock
 
@@ -207,12 +205,6 @@ def _config(form: manifests.Form, extender_url: str, kubeconfig: str) -> str:
     return render(extender_url=extender_url, form=form, kubeconfig=kubeconfig)
 
 
-def _require_packages() -> None:
-    """Refuse to go on without what only the sandbox needs: the extra ``sandbox`` of the package."""
-    if find_spec("re2") is None:
-        _refuse("a package is missing: pip install 'pumice[sandbox]', or make venv in a checkout")
-
-
 def _refuse(why: str, *, code: int = 2, command: str = "sandbox") -> NoReturn:
     typer.echo(f"pumice {command}: {why}", err=True)
     raise typer.Exit(code)
@@ -240,7 +232,6 @@ def demo(
     if not page and (duration or port):
         _refuse("--for and --port need --page", command="demo")
     for_s = _seconds(duration) if duration else None
-    _require_packages()
     # The story is told on the terminal; what works as usual would only stand between its lines.
     logging.getLogger("app").setLevel(logging.WARNING)
     if page:

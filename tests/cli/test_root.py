@@ -123,13 +123,3 @@ def test_controllers_are_not_sent_to_an_address_that_nobody_can_call(url: str, w
     done = runner.invoke(app, ["controllers", f"--extender-url={url}"])
     assert done.exit_code == 2
     assert done.output == f"pumice: --extender-url: {url!r} {why}\n"
-
-
-@pytest.mark.parametrize("command", ["sandbox", "demo"])
-def test_without_its_packages_the_sandbox_says_what_to_install(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.cli.sandbox.find_spec", lambda _name: None)
-    refused = runner.invoke(app, [command])
-    assert refused.exit_code == 2
-    assert "pip install 'pumice[sandbox]'" in refused.stderr
