@@ -7,7 +7,7 @@ import * as cluster from "./cluster.js";
 import * as head from "./head.js";
 import * as job from "./job.js";
 import * as jobs from "./jobs.js";
-import { Stream } from "./live.js";
+import { Stream, restWhileHidden } from "./live.js";
 import * as queues from "./queues.js";
 import { changed, named, read, write } from "./routes.js";
 import * as session from "./session.js";
@@ -196,4 +196,5 @@ document.getElementById("skip").onclick = (click) => {
 };
 setInterval(repaint, TICK_MS);
 stream.open();
+restWhileHidden(stream);
 repaint();

@@ -7,6 +7,7 @@ const SILENCE_MS = 25_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 const STOPPING_WAIT_MS = 2_000;
+const HIDDEN_MS = 20_000;
 const SIGN_IN = new Set([401, 403]);
 
 /** Events of a text/event-stream: feed it text, it calls `tell` with each {name, data}. */
@@ -119,6 +120,31 @@ export class Stream {
     const retryAt = performance.now() + wait;
     this.listener.state({ kind: wait === 0 ? "connecting" : "lost", text, retryAt });
   }
+}
+
+/**
+ * Lets the stream go while nobody looks at the page: a browser has six connections to a server, for
+ * all its pages and those that it keeps to go back to.
+ */
+export function restWhileHidden(stream) {
+  let timer = 0;
+  let rests = false;
+  const rest = () => {
+    rests ||= stream.run !== null;
+    stream.close();
+  };
+  const wake = () => {
+    clearTimeout(timer);
+    if (rests) stream.open();
+    rests = false;
+  };
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", wake);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) return wake();
+    clearTimeout(timer);
+    timer = setTimeout(rest, HIDDEN_MS);
+  });
 }
 
 function reasonOf(error) {

@@ -15,6 +15,8 @@ from tests.sandbox.started import Started, started
 from tests.ui.chromium import MISSING, PROGRAM, Tab
 
 pytestmark = pytest.mark.sandbox
+FULL_MS = 50_000
+"""About so long a browser waits for a connection when those that it may have are taken."""
 
 
 def job(name: str, *, replicas: int = 2, cpu: str = "1", queue: str = "team") -> dict[str, Any]:
@@ -52,6 +54,17 @@ def address(sandbox: Started) -> str:
 def test_the_sandbox_says_where_its_page_is_and_it_is_open(page: Tab, address: str) -> None:
     page.open(address)
     page.shows("Queues", "live", "team", "asks for", "limit 6")
+
+
+def test_a_page_that_is_left_again_and_again_takes_no_connections(page: Tab, address: str) -> None:
+    for view in ("queues", "jobs", "map", "time", "try", "queues", "jobs", "map"):
+        page.open(f"{address}#/{view}")
+        waited_ms = page.value(
+            "(it => it.responseStart - it.fetchStart)"
+            "(performance.getEntriesByType('navigation')[0])"
+        )
+        assert waited_ms < FULL_MS / 2
+    page.shows("6 nodes", "live")
 
 
 def test_jobs_are_shown_as_they_are(page: Tab, address: str) -> None:

@@ -55,6 +55,20 @@ def test_a_server_that_stops_is_asked_again(page: Tab, site: Site) -> None:
     page.shows("1 job, 0 of them wait")
 
 
+def test_a_page_that_is_not_looked_at_lets_its_connection_go(page: Tab, site: Site) -> None:
+    page.open(f"{site.url}/ui#/jobs")
+    page.shows("5 jobs", "live")
+    page.value("dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true})), 0")
+    site.whole = samples.whole(generation=7, jobs=[samples.job("after")])
+    page.value("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true})), 0")
+    page.shows("1 job, 0 of them wait", "live")
+    assert len(site.namespaces) == 2
+    page.value("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: false})), 0")
+    page.value("document.dispatchEvent(new Event('visibilitychange')), 0")
+    page.shows("live")
+    assert len(site.namespaces) == 2
+
+
 def sign_in(page: Tab, token: str, namespaces: str = "") -> None:
     page.shows("Bearer token")
     page.choose("Bearer token", token)
