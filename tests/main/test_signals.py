@@ -56,6 +56,7 @@ import asyncio, signal, sys
 import uvloop
 from app.main.signals import stop_asked
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where `nohup` starts the tests
 number = getattr(signal, sys.argv[1])
 
 async def drain():
