@@ -50,8 +50,8 @@ ONLY_THE_WEBHOOK_KNOWS_OF_QUEUES = {
     "deserved above the parent's",
     "deserved below a parent that deserves nothing",
 }
-NEVER_SENT = {"a state that only a controller sets"}
-"""The status of a new object is dropped before it is judged."""
+NEVER_SENT = {"a state that only a controller sets", "null"}
+"""The status of a new object and amounts that are null are dropped before it is judged."""
 
 
 def hyper_node(*selectors: Object) -> Object:

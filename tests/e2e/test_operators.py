@@ -175,7 +175,7 @@ def test_pods_told_another_node_behind_a_gate_go_there(place: Place) -> None:
     gates = [{"name": KEPT}]
     place.add_group("told", 3)
     place.submit(workloads.members("told", 3, schedulingGates=gates))
-    wait_waiting(place, "told", says="pods asked 3, present 0")
+    wait_waiting(place, "told", says=f"held by gate {KEPT} (pods 3)")
     for name in ("told-0", "told-1", "told-2"):
         selector = {"example.com/only": place.name}
         place.api.patch(PODS, name, {"spec": {"nodeSelector": selector}}, namespace=place.name)
