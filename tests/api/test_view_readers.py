@@ -19,6 +19,7 @@ from app.service.telling.view.views import (
 from tests.api.stand import stand
 from tests.api.test_access import AWAY, SECRET, FakeReviews, asked_by
 from tests.api.view_reader import ONE, Reader, reading, rows, shared, whole
+from tests.builders import make_pod
 from tests.service.virtual_time import advance, clock, settle
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -165,6 +166,18 @@ async def test_a_tenant_sees_its_jobs_its_queues_and_totals_and_no_name_of_other
             "default/more",
             "default/waits",
         }
+
+
+async def test_what_a_kubelet_says_of_a_pod_names_no_other_namespace_to_a_tenant() -> None:
+    rig = shared()
+    group = {"scheduling.k8s.io/group-name": "mine"}
+    said = f"Evicted: to admit {SECRET}/plan"
+    odd = make_pod("odd", annotations=group, node="n1", phase="Running", shape=ONE, trouble=said)
+    rig.store(odd)
+    await rig.cycle()
+    async with asked_by("toms", rig) as at:
+        told = rows(await whole(at, "default"), "jobs")["default/mine"]["trouble"]
+    assert told.endswith("odd: Evicted: to admit another namespace")
 
 
 async def test_a_tenant_that_names_no_namespace_is_told_to() -> None:

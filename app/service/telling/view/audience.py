@@ -217,7 +217,8 @@ class _Names:
 
     def hide_in(self, row: JobRow) -> JobRow:
         eta = row.eta and replace(row.eta, text=self.hide(row.eta.text, instead=HIDDEN_JOB))
-        return replace(row, reason=self.hide(row.reason), eta=eta)
+        reason, trouble = self.hide(row.reason), self.hide(row.trouble)
+        return replace(row, reason=reason, trouble=trouble, eta=eta)
 
 
 def _ancestry(queue: str, queues: Mapping[str, Row], known: set[str]) -> Iterator[str]:
