@@ -24,13 +24,7 @@ def test_no_driver_starts_where_there_is_no_room_for_its_executors(place: Place)
     place.wait_pod_bound("first-0")
     place.submit([workloads.pod("second-0", group="second", cpu="2")])
     place.wait_summary("second", "cpu asked 6, free ")
-    assert not place.bound("second")
-
-    place.submit(workloads.pod(f"first-{at}", group="first", cpu="2") for at in (1, 2))
-    place.wait_bound("first", 3)
-    assert not place.bound("second")
-    place.delete_gang("first")
-    place.wait_pod_bound("second-0")
+    expect_all_executors_before_the_second(place)
 
 
 def test_nor_where_the_driver_that_comes_first_is_of_the_group_that_came_later(
@@ -44,6 +38,11 @@ def test_nor_where_the_driver_that_comes_first_is_of_the_group_that_came_later(
     place.wait_summary("second", "cpu asked 6, free ")
     place.submit([workloads.pod("first-0", group="first", cpu="2")])
     place.wait_pod_bound("first-0")
+    expect_all_executors_before_the_second(place)
+
+
+def expect_all_executors_before_the_second(place: Place) -> None:
+    """The first has its driver; the second waits until all of the first is gone."""
     assert not place.bound("second")
 
     place.submit(workloads.pod(f"first-{at}", group="first", cpu="2") for at in (1, 2))

@@ -207,8 +207,8 @@ async def test_a_group_whose_pods_nobody_creates_keeps_no_other_out() -> None:
     assert rig.refusals[rig.key("left-behind")].cause is Cause.QUEUE_ROOM
 
 
-async def test_the_claim_of_a_group_that_no_room_can_be_kept_for_ends_in_the_same_time() -> None:
-    """As of Spark: the driver of the second comes first, and its executors need the same room."""
+async def first_admitted_and_second_driver() -> Rig:
+    """Two groups as of Spark, with room for the executors of one."""
     rig = Rig(Limits(slot_s=60.0))
     rig.node("n1", "n2", cpu=4000)
     fields = {"phase": GroupPhase.PENDING, "min_resources": make_amounts(cpu=6000)}
@@ -216,6 +216,12 @@ async def test_the_claim_of_a_group_that_no_room_can_be_kept_for_ends_in_the_sam
     await rig.cycle()
     rig.group("second", minimum=1, created=1.0, **fields)
     rig.pod("second-0", group="second", shape=make_shape(cpu=2000))
+    return rig
+
+
+async def test_the_claim_of_a_group_that_no_room_can_be_kept_for_ends_in_the_same_time() -> None:
+    """As of Spark: the driver of the second comes first, and its executors need the same room."""
+    rig = await first_admitted_and_second_driver()
     await rig.cycle()
     assert rig.refusals[rig.key("second")].cause is Cause.CLUSTER_OVERUSED
     assert rig.filter("second-0", ["n1", "n2"]) != Chosen(NodeName("n1"))
@@ -234,13 +240,7 @@ async def test_the_claim_of_a_group_that_no_room_can_be_kept_for_ends_in_the_sam
 
 
 async def test_the_claim_of_such_a_group_holds_until_its_own_pod_has_a_place() -> None:
-    rig = Rig(Limits(slot_s=60.0))
-    rig.node("n1", "n2", cpu=4000)
-    fields = {"phase": GroupPhase.PENDING, "min_resources": make_amounts(cpu=6000)}
-    rig.group("first", minimum=1, **fields)
-    await rig.cycle()
-    rig.group("second", minimum=1, created=1.0, **fields)
-    rig.pod("second-0", group="second", shape=make_shape(cpu=2000))
+    rig = await first_admitted_and_second_driver()
     await advance(30)
     await rig.cycle()
     rig.pod("first-0", group="first", shape=make_shape(cpu=2000))
